@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from browser import CHROMIUM, PATIENCE_S, needs_browser
 from slurm_machine import free_ports
+from tiny_profiles import write_profile
 
 playwright = pytest.importorskip("playwright.sync_api", reason="no Playwright: pip install 'ropewalk[web]'")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="no axe-core: pip install 'ropewalk[web]'")
@@ -269,6 +270,40 @@ def test_clusters_by_preset_with_thinner_uplinks_and_with_ports_to_wire(browser,
         page.wait_for_selector("#problem:has-text('ports per server')")
 
 
+def test_a_model_is_asked_for_the_sequences_that_it_takes(browser, planner):
+    with estimated(browser, planner) as page:
+        estimate_after(page, lambda: page.fill("[name=model]", "resnet50"))
+        assert not page.is_visible("#seq")
+        assert "Samples per second" in page.inner_text("#numbers")
+        estimate_after(page, lambda: page.fill("[name=model]", "llama3-8b"))
+        page.focus("#seq")
+        for _ in range(3):
+            page.keyboard.press("ArrowRight")
+        page.wait_for_selector("#seq-shown:has-text('8\u202f192')")
+        estimate_after(page, lambda: page.fill("[name=model]", "gpt2"))
+        assert page.inner_text("#seq-shown") == "1\u202f024"  # it has no more positions
+
+
+def test_a_profile_that_is_sent_along_is_the_model(browser, planner, tmp_path):
+    measured = write_profile(tmp_path, layers=4)
+    with estimated(browser, planner) as page:
+        estimate_after(page, lambda: page.set_input_files("#file", measured))
+        assert f"{measured.name} is the model" in page.inner_text("#file-note")
+        assert re.search(r"MFU\s+–", page.inner_text("#numbers"))
+        assert measured.name in page.evaluate("document.getElementById('printed').textContent")
+
+
+def test_what_is_shown_after_a_refusal_is_said_to_be_older(browser, planner):
+    with estimated(browser, planner, expected="status of 422") as page:
+        page.fill("[name=model]", "gptx")
+        page.wait_for_selector("#problem:has-text('did you mean')")
+        assert page.inner_text("#state") == "The last answer, not for what is chosen now"
+        page.goto(f"{planner}/ui/plan?model=gptx")
+        page.wait_for_selector("#problem:has-text('did you mean')")
+        assert page.inner_text("#headline") == "No estimate"
+        assert seriously_inaccessible(page) == []
+
+
 def test_the_answer_is_that_of_the_command(browser, planner, tmp_path):
     query = "model=gpt2&device=h100&servers=1&batch=32&seq=512&speed=400"
     with estimated(browser, planner, query) as page:
@@ -294,6 +329,23 @@ def test_a_study_from_its_form_looks_as_its_file(browser, planner):
         assert "--physical torus:4x4" in page.inner_text("#asked")
         page.frame_locator("#page").locator(".plot.drawn svg").first.wait_for()
         assert seriously_inaccessible(page) == []
+
+
+def test_on_a_phone_numbers_stand_behind_their_bars_and_titles_are_whole(browser, planner):
+    with opened(browser, f"{planner}/ui/ask/collective?kind=allreduce&named=torus:4x4") as page:
+        page.set_viewport_size({"width": 420, "height": 900})
+        page.click("#ask .button")
+        page.wait_for_url("**/ui/answers/*")
+        page.wait_for_selector("#page:not([hidden])")
+        page.goto(planner + page.get_attribute("#page", "src"))
+        page.wait_for_selector(".plot.drawn svg")
+        assert page.locator(".plot text:has-text('GB/s')").count() > 5
+        assert page.locator(".plot text.halo").count() == 0
+        outside = """() => [...document.querySelectorAll(".plot text")].filter((text) => {
+          const [own, figure] = [text, text.ownerSVGElement].map((one) => one.getBoundingClientRect());
+          return own.left < figure.left - 1 || own.right > figure.right + 1;
+        }).map((text) => text.textContent)"""
+        assert page.evaluate(outside) == []
 
 
 def test_networks_beside_each_other_have_a_headline_a_plan_and_exports(browser, planner):
@@ -430,6 +482,29 @@ def test_a_service_that_comes_back_is_followed_again_and_the_page_says_so(browse
         page.wait_for_selector("#events li:has-text('started')")
         page.wait_for_selector("#running a")
     context.close()
+
+
+def test_a_page_asks_for_the_token_and_keeps_to_its_role(browser, tmp_path):
+    database = f"sqlite:///{tmp_path / 'serve.db'}"
+    added = [sys.executable, "-m", "ropewalk", "serve", "token", "add", "--database", database]
+    made = subprocess.run([*added, "--role", "read", "--name", "me"], capture_output=True, text=True, check=True)
+    token = re.search(r"rw_\S+", made.stdout)[0]
+    words = ("serve", "--database", database, "--fabric", "leaf-spine:4x4x8", "--gpus-per-server", "4", "--port", "0")
+    with (
+        running(*words, folder=tmp_path) as url,
+        opened(browser, f"{url}/ui/cluster", expected="the server responded with a status of 40") as page,
+    ):
+        page.wait_for_selector("#token-dialog[open]")
+        assert seriously_inaccessible(page) == []
+        page.fill("#token", token)
+        page.click("#token-dialog button")
+        page.wait_for_selector("#connection:has-text('live')")
+        page.fill("#what-if [name=gpus]", "4")
+        page.click("#submit")
+        page.wait_for_selector("#would:has-text('needs the role')")
+        page.fill("#operate [name=part]", "server:server7")
+        page.click("[value=drain]")
+        page.wait_for_selector("#done:has-text('needs the role')")
 
 
 def test_a_full_queue_says_when_to_come_back(browser, planner):

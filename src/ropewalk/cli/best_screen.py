@@ -62,7 +62,7 @@ def print_estimate(found: QuickEstimate, explanations: Sequence[Explanation] = (
     gpus = f"{place.gpus} {device_in_words(place.device)}"
     say(
         f"{found.question.model} on {gpus}, batch {found.question.batch}: about {units.show_seconds(best.seconds)} per "
-        f"step, MFU {found.mfu:.1%}: {best.strategy.said()}",
+        f"step{'' if found.mfu is None else f', MFU {found.mfu:.1%}'}: {best.strategy.said()}",
         style="bold", soft_wrap=True,
     )  # fmt: skip
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)

@@ -73,8 +73,12 @@ class QuickEstimate:
     model: str
     best: Estimated
     others: tuple[Estimated, ...]
-    tokens_per_s: float
-    mfu: float
+    sequences: bool
+    """Are samples sequences of tokens?"""
+    tokens: int
+    """Of a sample; 1 where samples are not sequences."""
+    mfu: float | None
+    """None where the model is a profile of times, which has no operations."""
     capacity_bytes: float
     possible: int
     fit: int
@@ -88,6 +92,14 @@ class QuickEstimate:
     def training(self) -> StepAnswer:
         """The step of the best one, rank by rank."""
         return Simulator(self.question).training_of(self.best.strategy, LevelUse())
+
+    @property
+    def samples_per_s(self) -> float:
+        return self.question.batch / self.best.seconds
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        return self.question.batch * self.tokens / self.best.seconds if self.sequences else None
 
     def explained(self, asked: str) -> Explanation:
         """Why the strategy that is named is not the best one, among the usual ones."""
@@ -103,6 +115,7 @@ class QuickEstimate:
         return {
             "model": self.model,
             "step_time_s": self.best.seconds,
+            "samples_per_s": self.samples_per_s,
             "tokens_per_s": self.tokens_per_s,
             "mfu": self.mfu,
             "best": _as_json(self.best),
@@ -178,9 +191,9 @@ def estimate(
     could = question.cluster.gpus * pricer.device.peak(pricer.precision) * first.seconds
     micro_batches = question.batch / sample.batch
     return QuickEstimate(
-        few, sample.name, first, tuple(others), micro_batches * sample.tokens / first.seconds,
-        micro_batches * sample.flops / could, study.prices.room, len(study.possible), int(priced.fits.sum()),
-        field, priced, study.prices,
+        few, sample.name, first, tuple(others), sample.sequence > 0, sample.tokens // sample.batch,
+        micro_batches * sample.flops / could if sample.flops else None, study.prices.room, len(study.possible),
+        int(priced.fits.sum()), field, priced, study.prices,
     )  # fmt: skip
 
 

@@ -200,7 +200,7 @@ def _isolated(study: ClusterStudy) -> str:
 def _facts(found: Comparison) -> list[tuple[str, str]]:
     plant, run = found.first.plant, found.first.timelines[0]
     sizes = Counter(job.gpus for job in run.jobs)
-    common = ", ".join(f"{size} ({count} jobs)" for size, count in sizes.most_common(3))
+    common = ", ".join(f"{size} ({count} {'job' if count == 1 else 'jobs'})" for size, count in sizes.most_common(3))
     return [
         ("Cluster", plant.name),
         ("GPUs", f"{quantity.count(plant.gpus)} in {quantity.count(plant.servers)} servers of {plant.gpus_per_server}"),

@@ -25,6 +25,8 @@ MOST_POINTS = 20_000
 MOST_LISTED = 50
 LOG_FROM = 3.0
 """A slowest step this many times the fastest asks for a logarithmic axis: what matters is at its lower end."""
+NARROW = 0.01
+"""Of the fullest GPU: room beside points that all need the same memory."""
 FAR = 1.7
 """A capacity this many times the fullest GPU is outside the picture, at whose edge it is said."""
 PAINTED = "Tensor"
@@ -136,7 +138,7 @@ def cloud_of(
     held = points.memory_bytes / 1e9
     if capacity < FAR * held.max():
         held = np.append(held, capacity)
-    room = 0.03 * (held.max() - held.min())
+    room = max(0.03 * (held.max() - held.min()), NARROW * held.max())
     log = bool(shown.max() > LOG_FROM * shown.min())
     data = {
         "columns": [_embedded(column) for column in points.columns],

@@ -12,7 +12,7 @@ LESS_IS_BETTER = ("_s", "_bytes", "gap")
 def compare(first: dict[str, Any], second: dict[str, Any], answers: tuple[Any, Any]) -> dict[str, Any]:
     """The difference of two questions and of the numbers of their answers; strands where both have them."""
     before, after = (numbers(_taken(answer)) for answer in answers)
-    shared = [name for name in before if name in after]
+    shared = _once(before, after)
     return {
         "asked": {"first": first["command_line"], "second": second["command_line"], "differs": differs(first, second)},
         "numbers": [
@@ -83,15 +83,28 @@ def _options(question: dict[str, Any]) -> dict[str, str]:
     return found
 
 
+def _once(before: dict[str, float], after: dict[str, float]) -> list[str]:
+    """Names that both have; what an object repeats of those on top is left out.
+
+    >>> answer = {"step_time_s": 2.0, "best.step_time_s": 2.0, "plain.step_time_s": 3.0}
+    >>> _once(answer, answer)
+    ['step_time_s', 'plain.step_time_s']
+    """
+    both = [name for name in before if name in after]
+    top = {(name, before[name], after[name]) for name in both if "." not in name}
+    return [name for name in both if "." not in name or (name.rpartition(".")[2], before[name], after[name]) not in top]
+
+
 def _better(name: str, before: float, after: float) -> bool | None:
     """Is a change for the better? None where more is neither good nor bad.
 
-    >>> _better("tokens_per_s", 1.0, 2.0), _better("step_time_s", 1.0, 2.0), _better("counts.fit", 1.0, 2.0)
+    >>> _better("tokens_per_s", 1.0, 2.0), _better("exposed_s.data", 1.0, 2.0), _better("counts.fit", 1.0, 2.0)
     (True, False, None)
     """
-    if name.endswith(MORE_IS_BETTER):
+    parts = name.split(".")
+    if parts[-1].endswith(MORE_IS_BETTER):
         return after > before
-    if name.endswith(LESS_IS_BETTER) and "capacity" not in name:
+    if any(part.endswith(LESS_IS_BETTER) for part in parts) and "capacity" not in name:
         return after < before
     return None
 

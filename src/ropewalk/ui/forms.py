@@ -107,7 +107,9 @@ def _shown(default: Any) -> str:
     """A default as somebody would type it; nothing where there is none."""
     if isinstance(default, list | tuple):
         return ",".join(str(value) for value in default)
-    return str(default) if isinstance(default, str | int | float) and default is not False else ""
+    if isinstance(default, float):
+        return str(int(default)) if default.is_integer() else str(default)
+    return str(default) if isinstance(default, str | int) and default is not False else ""
 
 
 def _kind(one: Any) -> tuple[str, tuple[str, ...]]:

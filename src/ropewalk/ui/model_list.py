@@ -12,11 +12,14 @@ NETWORKS = ("rails", "rail-only", "leaf-spine", "fat-tree", "switch", "wire")
 
 
 @cache
-def models() -> list[dict[str, str]]:
-    """Every model of the zoo, with one sentence each."""
+def models() -> list[dict[str, Any]]:
+    """Every model of the zoo, with one sentence each, whether its samples are sequences, and how long they may be."""
     from ropewalk.workload.zoo import ZOO
 
-    return [{"name": name, "about": entry.about} for name, entry in ZOO.items()]
+    return [
+        {"name": name, "about": entry.about, "sequences": entry.sequence > 0, "longest": entry.longest or None}
+        for name, entry in ZOO.items()
+    ]
 
 
 @cache

@@ -25,7 +25,7 @@ from ropewalk.ui.process import WorkerLost
 from ropewalk.ui.quick import Superseded
 
 READS = {ROLE: "read"}
-HTML = "text/html; charset=utf-8"
+HTML = "text/html"  # the framework adds the charset
 SHELL_HEADERS = {"Content-Security-Policy": pages.POLICY, "Cache-Control": "no-cache"}
 WAIT_S = 20.0
 """How long a request for news about a question is held open."""

@@ -108,3 +108,11 @@ def test_a_file_written_for_one_micro_batch_is_planned_with_it_as_the_model_of_t
         estimate(dataclasses.replace(question, batch=20))
     with pytest.raises(WorkloadError, match="fixed at micro-batches of 8"):
         estimate(dataclasses.replace(question, space=Space(micro_batch=(4,))))
+
+
+def test_samples_that_are_no_sequences_have_no_tokens():
+    images = estimate(PlannerQuestion("resnet50", read_cluster("1x2"), batch=16)).as_json()
+    assert images["tokens_per_s"] is None
+    assert images["samples_per_s"] == pytest.approx(16 / images["step_time_s"])
+    text = estimate(QUESTION).as_json()
+    assert text["tokens_per_s"] == pytest.approx(64 * text["samples_per_s"])

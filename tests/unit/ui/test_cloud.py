@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import json
+import re
 
 import pytest
 
@@ -37,3 +39,13 @@ def test_what_is_not_drawn_is_counted(found):
     more["counts"]["fit"] = len(found["candidates"]["said"]) + 591
     assert "591 slower ones are not drawn" in cloud(more)
     assert "are not drawn" not in cloud(found)
+
+
+def test_points_that_need_the_same_memory_are_inside_the_picture(found):
+    same = copy.deepcopy(found)
+    held = 1.2254999e9  # what is drawn is rounded
+    same["candidates"]["memory_bytes"] = [held] * len(same["candidates"]["said"])
+    same["best"]["memory_bytes"] = held
+    data = json.loads(re.search(r"<script type=.application/json.[^>]*>(.*?)</script>", cloud(same), re.DOTALL)[1])
+    low, high = data["whole"]
+    assert all(low < memory < high for memory in data["memory"])

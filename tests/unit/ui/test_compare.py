@@ -24,3 +24,13 @@ def test_answers_that_are_no_documents_share_nothing():
     found = compare(question(), question(), ({"text": "a"}, [1, 2]))
     assert found["numbers"] == found["strands"] == []
     assert found["asked"]["differs"] == []
+
+
+def test_what_an_object_repeats_of_the_numbers_on_top_is_told_once():
+    answers = tuple(
+        {"step_time_s": at, "best": {"step_time_s": at}, "plain": {"step_time_s": 9 * at}, "exposed_s": {"data": at}}
+        for at in (1.0, 2.0)
+    )
+    found = compare(question(), question(), answers)
+    assert [one["name"] for one in found["numbers"]] == ["step_time_s", "plain.step_time_s", "exposed_s.data"]
+    assert [one["better"] for one in found["numbers"]] == [False, False, False]

@@ -59,3 +59,9 @@ def test_a_form_calls_its_arguments_as_the_usage_of_the_command_does(desk):
     labels = [one.label for one in desk.form("collective").fields]
     assert labels[:2] == ["kind", "fabric"]
     assert "--group" in labels
+
+
+def test_a_default_is_shown_as_somebody_would_type_it(desk):
+    defaults = {one.name: one.default for one in desk.form("sync").fields}
+    assert defaults["most_events"] == "1000000000"
+    assert defaults["bandwidth"] == "40Gbps"

@@ -21,9 +21,9 @@ EVIL = "<script>alert(1)</script>"
 class Asking:
     """A client of the application in this process; workers are not started."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *, no_auth=True):
         self.desk = desk_of(folder, 1, "60s", "4GB")
-        self.app = pages_alone(self.desk, HttpSettings(no_auth=True))
+        self.app = pages_alone(self.desk, HttpSettings(no_auth=no_auth))
 
     def __call__(self, method, path, host="127.0.0.1:8788", **options):
         async def ask():
@@ -136,3 +136,12 @@ def test_two_answers_beside_each_other(ask, tmp_path):
 
 def test_names_of_users_are_text_in_pages(ask):
     assert EVIL not in ask("GET", f"/ui/answers/{EVIL}").text
+
+
+def test_where_tokens_are_asked_for_a_browser_opens_the_pages_without_one(tmp_path):
+    ask = Asking(tmp_path, no_auth=False)
+    for path in ("/ui", "/ui/plan", "/ui/compare", "/ui/assets/ui.js", f"/ui/answers/{'0' * 32}"):
+        assert ask("GET", path).status_code == 200
+    for path in ("/v1/ui/choices", "/v1/ui/recent", f"/v1/ui/answers/{'0' * 32}"):
+        assert ask("GET", path).status_code == 401
+    assert ask("POST", "/v1/ui/questions", json={"command": "cost", "values": {"model": "gpt2"}}).status_code == 401

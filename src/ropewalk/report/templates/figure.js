@@ -3,23 +3,21 @@ const figure = (() => {
   "use strict";
   const { node, label, stroke } = marks;
   const REACH = 40;
-  const pen = document.createElement("canvas").getContext("2d");
-  const widthOf = (text, size) => {
-    pen.font = `${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif`;
-    return Math.max(0, ...scales.pieces(text).map((line) => pen.measureText(line.map((part) => part.text).join("")).width));
-  };
+  const { widthOf, wrapped } = scales;
 
   // The axes of a layout by the names that traces use: x, x2, y, …
   const axesOf = (layout) =>
     Object.fromEntries(
       Object.entries(layout).filter(([key]) => /^[xy]axis\d*$/.test(key)).map(([key, axis]) => [key.replace("axis", ""), axis]),
     );
+  const titleLines = (axis, width) => wrapped(axis.title.text ?? "", axis.title.font.size, width - 8);
   const margins = (layout, axes, ranges, width) => {
     const found = { left: layout.margin.l, right: layout.margin.r, top: layout.margin.t, bottom: 0 };
     for (const [name, axis] of Object.entries(axes)) {
       const size = axis.tickfont.size;
       const texts = axis.showticklabels === false ? [] : scales.ticksOf(axis, ranges[name]).map(([, text]) => text);
-      const title = axis.title.text ? axis.title.font.size + 10 : 0;
+      const lines = name.startsWith("x") ? titleLines(axis, width).length : 1;
+      const title = axis.title.text ? lines * (axis.title.font.size + 3) + 7 : 0;
       if (name.startsWith("x")) {
         if ((axis.domain ?? [0, 1])[1] === 1 && texts.length) found.right = Math.max(found.right, widthOf(texts.at(-1), size) / 2);
         found.bottom = Math.max(found.bottom, (texts.length ? size + 12 : 4) + title + 4);
@@ -42,11 +40,24 @@ const figure = (() => {
     made.textContent = kept.slice(0, -1) + "…";
     node(made, "title", {}, whole);
   };
+  // Of labels that would run into each other every second is written, or every third, …; on a logarithmic axis those that fit.
+  const writtenOf = (ticks, pixel, size, log) => {
+    const apart = ([value, text], [before, said]) =>
+      Math.abs(pixel(value) - pixel(before)) >= (widthOf(text, size) + widthOf(said, size)) / 2 + 6;
+    if (log) return ticks.reduce((some, tick) => (some.length && !apart(tick, some.at(-1)) ? some : [...some, tick]), []);
+    for (let step = 1; step < ticks.length; step++) {
+      const some = ticks.filter((_, number) => number % step === 0);
+      if (some.every((tick, number) => !number || apart(tick, some[number - 1]))) return some;
+    }
+    return ticks.slice(0, 1);
+  };
   const drawAxis = (paper, name, axis, range, pixel, [first, last]) => {
     const upright = name.startsWith("y");
     const size = axis.tickfont.size;
-    let free = -Infinity;
-    for (const [value, text] of scales.ticksOf(axis, range)) {
+    const ticks = scales.ticksOf(axis, range);
+    const written = upright ? ticks : writtenOf(ticks, pixel, size, axis.type === "log");
+    for (const tick of ticks) {
+      const [value, text] = tick;
       const at = pixel(value);
       if (axis.showgrid !== false) {
         node(paper, "path", { d: upright ? `M${first},${at}H${last}` : `M${at},${first}V${last}`, stroke: axis.gridcolor, "stroke-width": 1 });
@@ -57,19 +68,22 @@ const figure = (() => {
         fitted(paper, { ...look, x: first - 8, y: at, "text-anchor": "end", "dominant-baseline": "central" }, text, first - 10);
         continue;
       }
-      // Labels that would run into each other are left out.
-      const half = widthOf(text, size) / 2;
-      if (at - half < free) continue;
-      free = at + half + 6;
+      if (!written.includes(tick)) continue;
       label(paper, { ...look, x: at, y: last + size + 6, "text-anchor": "middle" }, text);
     }
   };
-  const drawTitle = (paper, name, axis, box, bottom) => {
+  const drawTitle = (paper, name, axis, box, bottom, width) => {
     if (!axis.title.text) return;
     const look = { "font-size": axis.title.font.size, fill: axis.title.font.color, "text-anchor": "middle" };
     const middle = [box.x + box.width / 2, box.y + box.height / 2];
-    if (name.startsWith("x")) label(paper, { ...look, x: middle[0], y: bottom - 6 }, axis.title.text);
-    else label(paper, { ...look, transform: `translate(${axis.title.font.size},${middle[1]}) rotate(-90)` }, axis.title.text);
+    if (name.startsWith("x")) {
+      const lines = titleLines(axis, width);
+      lines.forEach((line, number) => {
+        const half = widthOf(line, axis.title.font.size) / 2 + 2;
+        const x = Math.max(half, Math.min(middle[0], width - half));
+        label(paper, { ...look, x, y: bottom - 6 - (lines.length - 1 - number) * (axis.title.font.size + 3) }, line);
+      });
+    } else label(paper, { ...look, transform: `translate(${axis.title.font.size},${middle[1]}) rotate(-90)` }, axis.title.text);
   };
 
   // Where a pair of axes lies; cells that are to be square take what the shorter side leaves.
@@ -111,6 +125,15 @@ const figure = (() => {
     const axes = axesOf(layout);
     const ranges = Object.fromEntries(Object.entries(axes).map(([name, axis]) => [name, zoomed[name] ?? axis.range]));
     const room = margins(layout, axes, ranges, width);
+    for (const [name, axis] of Object.entries(axes)) {
+      if (zoomed[name] || !name.startsWith("x")) continue;
+      const [from, to] = axis.domain ?? [0, 1];
+      const wide = [(to - from) * (width - room.left - room.right), to === 1 ? room.right : 0];
+      const stacked = layout.barmode === "stack" ? marks.heights() : null;
+      const end = marks.endWithTexts(data, name, axis.range, axis.type === "log", wide, stacked);
+      if (end > axis.range[1]) axes[name] = { ...axis, range: [axis.range[0], end] };
+      ranges[name] = axes[name].range;
+    }
     const inner = { x: room.left, y: room.top, width: width - room.left - room.right, height: height - room.top - room.bottom };
     const svg = node(document.createDocumentFragment(), "svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" });
     const boxes = {};
@@ -139,8 +162,8 @@ const figure = (() => {
       const below = bottom === lowest.get(across);
       drawAxis(svg, across, below ? axes[across] : { ...axes[across], showticklabels: false }, ranges[across], one.x, [one.box.y, bottom]);
       drawAxis(svg, up, axes[up], ranges[up], one.y, [one.box.x, one.box.x + one.box.width]);
-      if (below) drawTitle(svg, across, axes[across], one.box, bottom === inner.y + inner.height ? height : bottom + room.bottom);
-      drawTitle(svg, up, axes[up], one.box, height);
+      if (below) drawTitle(svg, across, axes[across], one.box, bottom === inner.y + inner.height ? height : bottom + room.bottom, width);
+      drawTitle(svg, up, axes[up], one.box, height, width);
       const id = `clip-${number++}`;
       node(node(svg, "clipPath", { id }), "rect", one.box);
       clips.set(key, `url(#${id})`);

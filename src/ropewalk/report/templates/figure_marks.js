@@ -88,9 +88,29 @@ const marks = (() => {
   // On narrow screens a text that would leave the figure ends at its edge, over the bar.
   const keptInside = (text) => {
     const room = Number(text.ownerSVGElement?.getAttribute("width"));
-    const wide = text.textContent.length * Number(text.getAttribute("font-size")) * 0.55; // not in the page yet: an estimate
+    const wide = scales.widthOf(text.textContent, text.getAttribute("font-size"));
     if (!room || Number(text.getAttribute("x")) + wide <= room) return;
     for (const [key, value] of Object.entries({ x: room - 2, "text-anchor": "end", class: "halo" })) text.setAttribute(key, value);
+  };
+
+  // The end of an axis that leaves room for what is written behind bars and points; `room` and what is `spare` beside it are pixels.
+  const endWithTexts = (data, name, [low, high], log, [room, spare], stacked) => {
+    const place = log ? Math.log10 : (value) => value;
+    const isBar = (trace) => trace.type === "bar" && trace.orientation === "h";
+    const written = (trace) => (isBar(trace) ? trace.textposition && trace.textposition !== "inside" : trace.mode?.includes("text"));
+    const traces = data.filter((one) => (one.xaxis ?? "x") === name && one.visible !== false && (isBar(one) || written(one)));
+    const ends = traces.flatMap((trace) => trace.y.map((at, number) => {
+      const value = trace.x[number];
+      if (value === null || value === undefined) return high;
+      const bottom = () => (trace.base ? of(trace.base, number) : stacked ? stacked(`${trace.xaxis} ${trace.yaxis}`, at, value) : 0);
+      const from = isBar(trace) ? bottom() : 0;
+      const text = of(trace.text, number);
+      if (!text || !written(trace)) return high;
+      const most = room + spare - scales.widthOf(text, trace.textfont?.size ?? 12) - PADDING - 2;
+      // A text that would leave less than a third for its bar is written over it.
+      return most < room / 3 ? high : low + ((place(from + value) - low) * room) / most;
+    }));
+    return Math.max(high, ...ends.filter(Number.isFinite));
   };
 
   // Runs of points between gaps.
@@ -190,5 +210,5 @@ const marks = (() => {
     return targets;
   };
 
-  return { node, label, stroke, heights, draw: { bar: bars, scatter: points, box: boxes, heatmap: cells } };
+  return { node, label, stroke, heights, endWithTexts, draw: { bar: bars, scatter: points, box: boxes, heatmap: cells } };
 })();

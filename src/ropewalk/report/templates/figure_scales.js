@@ -73,5 +73,19 @@ const scales = (() => {
       return typeof value === "number" ? formatted(value, format) : String(value ?? "");
     });
 
-  return { formatted, ticksOf, scale, pieces, filled };
+  const pen = document.createElement("canvas").getContext("2d");
+  const widthOf = (text, size) => {
+    pen.font = `${size}px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif`;
+    return Math.max(0, ...pieces(text).map((line) => pen.measureText(line.map((part) => part.text).join("")).width));
+  };
+  // Words in lines that are at most so wide.
+  const wrapped = (text, size, most) =>
+    text.split(" ").reduce((lines, word) => {
+      const longer = lines.length ? `${lines.at(-1)} ${word}` : word;
+      if (lines.length && widthOf(longer, size) > most) lines.push(word);
+      else lines.splice(-1, 1, longer);
+      return lines;
+    }, []);
+
+  return { formatted, ticksOf, scale, pieces, filled, widthOf, wrapped };
 })();

@@ -102,10 +102,12 @@ const pointCloud = (() => {
       }
       paper.stroke();
       paper.setLineDash([]);
-      let left = look.gutter + 6;
+      let [left, below] = [look.gutter + 6, 10];
       for (const { name, seconds } of data.bounds) {
         const text = `${name} ${written(seconds * 1e9)}`;
-        onPaper(text, left, look.y(scale(seconds)) + 10);
+        // Next to each other where there is room, otherwise below each other.
+        if (left > look.gutter + 6 && left + paper.measureText(text).width > look.width) [left, below] = [look.gutter + 6, below + 15];
+        onPaper(text, left, look.y(scale(seconds)) + below);
         left += paper.measureText(text).width + 24; // lines may lie close to each other, their names must not
       }
     };

@@ -26,6 +26,8 @@ Send = Callable[[Message], Any]
 
 OPEN_PATHS = frozenset({"/healthz", "/readyz", "/openapi.json"})
 """Asked by machines that have no token, and silent about the cluster."""
+OPEN_FOLDER = "/ui"
+"""Pages without data and what they are made of; what their scripts ask for needs a token like everything else."""
 METRICS = "/metrics"
 BODY = "body"
 """Where the routes find the body, in the state of the request."""
@@ -130,7 +132,7 @@ class Gate:
         address = address_key(client[0]) if client else ""
         if address and (wait_s := self._of_address.wait_s(address, now)):
             raise too_many("too many requests from this address", wait_s)
-        if path in OPEN_PATHS:
+        if is_open(path):
             return None
         if path == METRICS and settings.metrics_open:
             return READER
@@ -217,6 +219,15 @@ class _Answer:
             headers.append((b"connection", b"close"))
         await self({"type": "http.response.start", "status": problem.status, "headers": headers})
         await self({"type": "http.response.body", "body": body})
+
+
+def is_open(path: str) -> bool:
+    """May everybody ask for it?
+
+    >>> is_open("/healthz"), is_open("/ui/plan"), is_open("/v1/jobs"), is_open("/uix")
+    (True, True, False, False)
+    """
+    return path in OPEN_PATHS or path in ("/", OPEN_FOLDER) or path.startswith(f"{OPEN_FOLDER}/")
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

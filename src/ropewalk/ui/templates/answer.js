@@ -29,7 +29,7 @@
     const picked = whole.networks?.find((one) => one.network === whole.pick); // several networks: the one to take
     const told = picked ?? whole;
     ui.facts(at("numbers"), [
-      ["Network", picked && whole.pick], ["Step", told.step_time_s && ui.seconds(told.step_time_s)], ["Tokens per second", told.tokens_per_s && ui.count(told.tokens_per_s)],
+      ["Network", picked && whole.pick], ["Step", told.step_time_s && ui.seconds(told.step_time_s)], told.samples_per_s || told.tokens_per_s ? ui.throughput(told) : [],
       ["MFU", told.mfu && ui.percent(told.mfu)],
       ["Above the bound", told.bound ? ui.percent(told.bound.gap) : told.bound_s && ui.percent(told.step_time_s / told.bound_s - 1)],
     ].filter(([, value]) => value));

@@ -11,6 +11,14 @@
     made.title = job.name || job.id;
     return made;
   };
+  // On phones nothing can be pointed at: the colour stands beside the name, too.
+  const coloured = (job) => {
+    const made = name(job);
+    const swatch = Object.assign(document.createElement("i"), { className: "swatch" });
+    swatch.style.background = map.colour(job.id);
+    made.prepend(swatch);
+    return made;
+  };
   const nobody = (columns, text) => {
     const made = ui.row([text]);
     Object.assign(made.cells[0], { colSpan: columns, className: "nobody" });
@@ -34,7 +42,7 @@
     at("queue").replaceChildren(...[...waiting, ...held].map((one) => ui.row([name(one), number(one.gpus), { className: "wide", textContent: one.reason.message }, number(since(one.submitted_at))])));
     if (!waiting.length && !held.length) at("queue").append(nobody(4, "No job waits."));
     at("running").replaceChildren(...found.jobs.slice(0, 200).map((one) => ui.row([
-      name(one), number(one.gpus), number(one.links.length + one.core_links.length), one.degraded ? { className: "bad", textContent: "lost links" } : one.stage === "server" || one.stage === "leaf" ? "inside its leaf" : NETWORK[one.guarantee], speed(one), number(one.started_at ? since(one.started_at) : "–"),
+      coloured(one), number(one.gpus), number(one.links.length + one.core_links.length), one.degraded ? { className: "bad", textContent: "lost links" } : one.stage === "server" || one.stage === "leaf" ? "inside its leaf" : NETWORK[one.guarantee], speed(one), number(one.started_at ? since(one.started_at) : "–"),
     ])));
     if (!found.jobs.length) at("running").append(nobody(6, "No job runs."));
   };

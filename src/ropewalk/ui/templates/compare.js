@@ -4,14 +4,16 @@
   const { at } = ui;
   const form = at("choose");
   const number = (value, name = "") => ({ className: "number", textContent: value === null ? "–" : written(name, value) });
-  // A number of an answer has its unit in its name.
+  // A number of an answer has its unit in its name, or in that of the object that it is in.
   const written = (name, value) => {
-    if (/(mfu|gap|share|fraction)$/.test(name)) return ui.percent(value);
-    if (/(?<!per)_s$/.test(name) && value >= 0) return value ? ui.seconds(value) : "0 s";
-    if (/_bytes$/.test(name)) return ui.bytes(value);
+    if (/(mfu|gap|share|fraction|utilisation)$/.test(name)) return ui.percent(value);
+    if (/(?<!per)_s(\.|$)/.test(name) && value >= 0) return value ? ui.seconds(value) : "0 s";
+    if (/_bytes(\.|$)/.test(name)) return ui.bytes(value);
     return Number.isInteger(value) || Math.abs(value) >= 1000 ? ui.count(value) : ui.digits(value);
   };
-  const named = (name) => name.replace(/(?<!per)(_s|_bytes)$/, "").replace(/per_s$/, "per_second").replaceAll("_", " ").replaceAll(".", ": ").replace(/\bmfu\b/, "MFU");
+  const named = (name) => name.replace(/(?<!per)(_s|_bytes)(?=\.|$)/g, "").replace(/per_s$/, "per_second").replace(/^plain\./, "baseline.").replaceAll("_", " ").replaceAll(".", ": ").replace(/\bmfu\b/, "MFU");
+  const said = (text) => ({ className: "wide", textContent: text });
+  const gain = (value) => ({ className: "number", textContent: `${value.toFixed(2)}×` });
   // What is asked about, then what tells it from others: numbers by the names of their options, names by themselves.
   const short = ({ command, arguments: words }) => {
     const [about, options] = [[], []];
@@ -37,9 +39,9 @@
     at("asked").replaceChildren(...found.asked.differs.map((one) => ui.row([one.option, one.first ?? "–", one.second ?? "–"])));
     if (!found.asked.differs.length) at("asked").append(ui.row([{ className: "nobody", textContent: "Both were asked alike.", colSpan: 3 }]));
     if (!found.numbers.length) at("numbers").replaceChildren(ui.row([{ className: "nobody", textContent: "These answers share no numbers, or all are equal.", colSpan: 4 }]));
-    else at("numbers").replaceChildren(...found.numbers.slice(0, 60).map((one) => ui.row([named(one.name), number(one.first, one.name), number(one.second, one.name), change(one)])));
+    else at("numbers").replaceChildren(...found.numbers.slice(0, 60).map((one) => ui.row([said(named(one.name)), number(one.first, one.name), number(one.second, one.name), change(one)])));
     at("strands").hidden = !found.strands.length;
-    at("strand-rows").replaceChildren(...found.strands.map((one) => ui.row([one.name, number(one.first), number(one.second), one.second_said ?? ""])));
+    at("strand-rows").replaceChildren(...found.strands.map((one) => ui.row([one.name, gain(one.first), gain(one.second), said(one.second_said ?? "")])));
   };
   const begin = async () => {
     const { answers } = await ui.ask("/v1/ui/recent");

@@ -73,7 +73,7 @@
     if (!held) at("place").append(ui.row([{ className: "nobody", textContent: "No place yet.", colSpan: 2 }]));
     at("acts").replaceChildren(...(job.state === "running" ? [button("End it", "end", `End ${job.name || job.id}? Its ${ui.count(job.gpus)} GPUs and its links are given to others.`)] : []), ...(job.state === "pending" ? [button("Cancel it", "cancel")] : []), ui.link("The cluster", "/ui/cluster", "plain"));
     const rules = await ui.ask(`${path}/rules`);
-    at("routes").textContent = held ? `${few(held.leafs ?? [])}${held.spines?.length ? ` over ${few(held.spines)}` : ": nothing leaves the leaf"}. ${rules.driver ? `${rules.rules.length} rules by the driver ${rules.driver}.` : "No driver puts rules on switches."}` : "none yet";
+    at("routes").textContent = held ? `${few(held.leafs ?? [])}${held.spines?.length ? ` over ${few(held.spines)}` : ": nothing leaves the leaf"}. ${rules.driver ? `${rules.rules.length} rules by the driver ${rules.driver}.` : "No driver puts rules on switches."}` : "No routes yet.";
     at("rules").hidden = !rules.rules.length;
     at("rules").textContent = JSON.stringify(rules.rules.slice(0, 50), null, 1);
     return job;

@@ -4,7 +4,7 @@
   const { at } = ui;
   const form = at("planner");
   const field = (name) => form.elements[name];
-  const state = { choices: null, files: {}, latest: 0, timing: [] };
+  const state = { choices: null, files: {}, latest: 0, timing: [], answered: false };
   const DEFAULTS = { model: "llama3-70b", device: "h100", dtype: "bf16", servers: 64, gpus_per_server: 8, speed: 400, fabric: "rails", oversubscription: 1, ports: 4, batch: 1024, seq: 8192 };
   const WIRE = "wire";
   const THINNED = ["rails", "leaf-spine", "fat-tree"];
@@ -20,6 +20,9 @@
   const network = () => field("fabric").value.trim();
   const wired = () => !fileOf("cluster") && !field("preset").value && network() === WIRE;
   const thinned = () => THINNED.includes(network());
+  const listedModel = () => (fileOf("model") ? undefined : state.choices.models.find((one) => one.name === field("model").value.trim()));
+  // Images and tables are no sequences, and a file has the length that it was written for.
+  const hasSequence = () => !fileOf("model") && (listedModel()?.sequences ?? true);
 
   const shown = () => {
     const [preset, cluster] = [field("preset").value, fileOf("cluster")];
@@ -31,7 +34,8 @@
     at("ports-shown").textContent = String(valueOf("ports"));
     at("batch-shown").textContent = ui.count(valueOf("batch"));
     at("seq-shown").textContent = ui.count(valueOf("seq"));
-    at("about-model").textContent = fileOf("model") ? "" : state.choices.models.find((one) => one.name === field("model").value)?.about ?? "";
+    at("about-model").textContent = listedModel()?.about ?? "";
+    field("seq").closest("label").hidden = !hasSequence();
     at("about-preset").textContent = about ? `A server: ${about}` : "";
     at("built").hidden = Boolean(preset || cluster);
     at("over").hidden = !thinned();
@@ -44,7 +48,7 @@
   // The form as options of `ropewalk plan`.
   const values = () => {
     const [cluster, preset, servers] = [fileOf("cluster"), field("preset").value, valueOf("servers")];
-    const found = { model: fileOf("model") ?? field("model").value.trim(), batch: valueOf("batch"), seq: valueOf("seq"), dtype: field("dtype").value };
+    const found = { model: fileOf("model") ?? field("model").value.trim(), batch: valueOf("batch"), seq: hasSequence() ? valueOf("seq") : "", dtype: field("dtype").value };
     const more = { stack: field("stack").value, power: field("power").value.trim() };
     if (cluster) return { ...found, ...more, cluster };
     if (preset) return { ...found, ...more, cluster: `${preset}:${servers}` };
@@ -61,12 +65,13 @@
 
   const showEstimate = (found) => {
     const { estimate } = found;
+    state.answered = true;
     at("state").textContent = "Estimate: the best of a few usual strategies, simulated";
     ui.headline(`${ui.seconds(estimate.step_time_s)} per step`, ui.seconds(estimate.step_time_s));
     at("strategy").textContent = estimate.best.said;
-    at("printed").textContent = found.command_line;
+    at("printed").replaceChildren(...ui.command(found.command_line).childNodes);
     ui.facts(at("numbers"), [
-      ["Tokens per second", ui.count(estimate.tokens_per_s)], ["MFU", ui.percent(estimate.mfu)],
+      ui.throughput(estimate), ["MFU", estimate.mfu === null ? "–" : ui.percent(estimate.mfu)],
       [`Peak memory, of ${ui.bytes(estimate.memory_capacity_bytes)}`, ui.bytes(estimate.best.memory_bytes)],
       ["Strategies that fit", `${ui.count(estimate.counts.fit)} of ${ui.count(estimate.counts.possible)}`],
     ]);
@@ -77,6 +82,7 @@
   const showPorts = () => {
     const { servers, degree } = values();
     state.latest += 1;
+    state.answered = false;
     document.title = "Ports to wire · ropewalk";
     at("answer").removeAttribute("aria-busy");
     at("state").textContent = "Ports to wire";
@@ -108,13 +114,21 @@
         return estimate();
       }
       ui.complain(problem);
+      at("state").textContent = state.answered ? "The last answer, not for what is chosen now" : "";
+      if (!state.answered) ui.headline("No estimate", "");
       if (problem.status === 429) setTimeout(() => turn === state.latest && estimate(), 1000 * Math.max(1, problem.retry));
     }
     at("answer").removeAttribute("aria-busy");
     return undefined;
   };
   let waiting = 0;
-  const changed = () => {
+  // A model that was just chosen cannot take more tokens than it has positions.
+  const shorten = () => {
+    const longest = listedModel()?.longest;
+    if (longest && valueOf("seq") > longest) field("seq").value = Math.floor(Math.log2(longest));
+  };
+  const changed = (one) => {
+    if (one?.name === "model") shorten();
     shown();
     remember();
     at("proved").hidden = true;
@@ -136,6 +150,7 @@
       if (name in SLIDERS) field(name).value = SLIDERS[name].at(Number(value));
       else if (field(name) && field(name).type !== "file") field(name).value = value;
     }
+    if (!new URLSearchParams(location.search).has("seq")) shorten();
   };
 
   // Other networks are compared with the one that the form describes, which the command calls own.
@@ -171,7 +186,7 @@
     field("servers").max = state.choices.servers.length - 1;
     field("speed").max = state.choices.nic_gbps.length - 1;
     recall();
-    form.addEventListener("input", (event) => event.target.type !== "file" && changed());
+    form.addEventListener("input", (event) => event.target.type !== "file" && changed(event.target));
     form.addEventListener("submit", (event) => event.preventDefault());
     at("file").addEventListener("change", (event) => event.target.files[0] && take(event.target.files[0]));
     at("file-drop").addEventListener("click", leaveOut);
@@ -181,7 +196,7 @@
       if (event.dataTransfer.files[0]) take(event.dataTransfer.files[0]);
     });
     at("prove").addEventListener("click", () => search.begin(searched(), state.choices.exports, false));
-    at("copy").addEventListener("click", (event) => ui.copied(event.target, at("printed").textContent)); // what gives the answer that is shown
+    at("copy").addEventListener("click", (event) => ui.copied(event.target, at("printed").textContent.trim())); // what gives the answer that is shown
     at("link").addEventListener("click", (event) => ui.copied(event.target, location.href));
     shown();
     await estimate();

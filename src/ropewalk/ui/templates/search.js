@@ -49,7 +49,7 @@ const search = (() => {
     if (found.plan) at("links").append(ui.download("Plan file", `/v1/ui/answers/${found.id}/plan`, "plan.json"), ui.exporter(found.id, exports));
     at("page").src = found.page;
     at("page-link").textContent = new URL(found.page, location.href).href;
-    at("printed").textContent = found.command_line;
+    at("printed").replaceChildren(...ui.command(found.command_line).childNodes);
     if (answer.networks) showNetworks(answer);
     if (!answer.step_time_s) return;
     ui.headline(`${ui.seconds(answer.step_time_s)} per step`, ui.seconds(answer.step_time_s));
@@ -61,7 +61,7 @@ const search = (() => {
     at("state").textContent = `Searched and simulated: the best of ${ui.count(answer.counts.fit)} strategies that fit, ${ui.percent(answer.bound.gap)} above what any could reach`;
     at("strategy").textContent = answer.best.said;
     ui.facts(at("numbers"), [
-      ["Tokens per second", ui.count(answer.tokens_per_s ?? answer.samples_per_s)], ["MFU", answer.mfu === null ? "–" : ui.percent(answer.mfu)],
+      ui.throughput(answer), ["MFU", answer.mfu === null ? "–" : ui.percent(answer.mfu)],
       [`Peak memory, of ${ui.bytes(answer.memory_capacity_bytes)}`, ui.bytes(answer.best.memory_bytes)],
       ["Gain over the baseline", `${(answer.plain.step_time_s / answer.step_time_s).toFixed(2)}×`],
     ]);
@@ -73,7 +73,7 @@ const search = (() => {
     at("state").textContent = `Searched and simulated on ${ui.count(networks.length)} networks`;
     at("strategy").textContent = `${verdict} There: ${best.strategy}.`;
     ui.facts(at("numbers"), [
-      ["Tokens per second", ui.count(best.tokens_per_s ?? best.samples_per_s)], ["MFU", best.mfu === null ? "–" : ui.percent(best.mfu)],
+      ui.throughput(best), ["MFU", best.mfu === null ? "–" : ui.percent(best.mfu)],
       ["Above the bound", ui.percent(best.step_time_s / best.bound_s - 1)],
     ]);
   };

@@ -53,6 +53,8 @@ const ui = (() => {
   const count = (value) => Math.round(value).toLocaleString("en-US").replaceAll(",", "\u202f");
   const percent = (value) => `${(value * 100).toFixed(1)} %`;
   const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value * 100).toFixed(1)} %`;
+  // Of an answer: tokens where its samples are sequences of them.
+  const throughput = ({ tokens_per_s: tokens, samples_per_s: samples }) => (tokens ? ["Tokens per second", count(tokens)] : ["Samples per second", count(samples)]);
   // What a page is about; on a phone the short of it stays in sight above the sliders.
   const headline = (text, short) => {
     at("headline").textContent = text;
@@ -185,5 +187,5 @@ const ui = (() => {
   const FONT = { size: 12, color: "#5b626e" };
   const axis = (title, range, more = {}) => ({ title: { text: title, font: FONT }, tickfont: FONT, gridcolor: "#e2e5e9", range, nticks: 7, fixedrange: true, ...more });
   const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  return { tinted, axis, escaped, at, ask, encoded, seconds, bytes, count, percent, signed, digits, headline, facts, row, complain, command, link, download, exporter, copied, followed, showProgress };
+  return { tinted, axis, escaped, at, ask, encoded, seconds, bytes, count, percent, signed, throughput, digits, headline, facts, row, complain, command, link, download, exporter, copied, followed, showProgress };
 })();
