@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib import import_module
 from pathlib import Path
 
 from ropewalk.documents.opening import beginning
@@ -23,6 +24,8 @@ WORTH_SAYING = 1e9
 """Less memory than this is not said."""
 WORTH_SAYING_S = 20.0
 """Less time than this is not said."""
+LOWEST_LIMIT = 500e6
+"""What the program itself takes, with its compiler and a small answer: a limit below it holds for nothing."""
 _LIMIT: ContextVar[float | None] = ContextVar("memory limit", default=None)
 _TELL: ContextVar[Callable[[str], None] | None] = ContextVar("who is told of forecasts", default=None)
 
@@ -84,6 +87,7 @@ def _held_to(limit_bytes: float | None) -> Iterator[None]:
         return
     import resource
 
+    _load_what_takes_memory_of_itself()
     was = resource.getrlimit(resource.RLIMIT_DATA)
     most = int(_status("VmData") + max(0.0, limit_bytes - _status("VmRSS")))
     if was[1] != resource.RLIM_INFINITY:
@@ -93,6 +97,12 @@ def _held_to(limit_bytes: float | None) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, was)
+
+
+def _load_what_takes_memory_of_itself() -> None:
+    """Linear algebra and the compiler: without memory they end the process or wait for ever, and raise nothing."""
+    for name in ("scipy.optimize", "numba"):
+        import_module(name)
 
 
 def _status(key: str) -> float:

@@ -111,7 +111,7 @@ def _read(text: str, what: str, units: dict[str, Fraction]) -> Fraction:
         raise UnitError(f"{what} {text!r} is not a number with a unit: write it like {example}")
     number, unit = match.groups()
     if len(number) > MOST_DIGITS or abs(int(number.lower().partition("e")[2] or 0)) > MOST_DIGITS:
-        raise UnitError(f"{what} {text[:MOST_DIGITS]!r}… is out of any reasonable range: write it like {example}")
+        raise UnitError(f"{what} {text[: 2 * MOST_DIGITS]!r} is out of any reasonable range: write it like {example}")
     if unit is None and Fraction(number) == 0:
         return Fraction(0)
     if unit is None:

@@ -11,56 +11,16 @@ import stat
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from service_process import PATIENCE_S, Process, process
 
 from ropewalk.serve.client import Client
 
 pytestmark = pytest.mark.extras
-PATIENCE_S = 300.0
 SMALL = ("--fabric", "leaf-spine:4x4x4", "--gpus-per-server", "2")
-
-
-class Process:
-    """A service, and what it said first."""
-
-    def __init__(self, folder: Path, *words: str) -> None:
-        self.log = folder / "log.jsonl"
-        command = [sys.executable, "-m", "ropewalk", "serve", *words, "--port", "0"]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=self.log.open("ab"), text=True,
-            env={**os.environ, "XDG_STATE_HOME": str(folder)},
-        )  # fmt: skip
-        assert self.process.stdout is not None
-        self.said: list[str] = []
-        for line in self.process.stdout:
-            self.said.append(line.strip())
-            if line.startswith("try: "):
-                break
-        self.url = next((line.split()[1] for line in self.said if line.startswith("listening: ")), "")
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait(PATIENCE_S)
-
-    def end(self, number: int = signal.SIGTERM) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(PATIENCE_S)
-
-
-@contextmanager
-def process(folder: Path, *words: str) -> Iterator[Process]:
-    found = Process(folder, *words)
-    try:
-        assert found.url, found.log.read_text()
-        yield found
-    finally:
-        if found.process.poll() is None:
-            found.kill()
 
 
 def live(client: Client) -> list[tuple[Any, ...]]:

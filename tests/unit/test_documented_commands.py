@@ -1,4 +1,4 @@
-"""Commands that the manual shows: all of them are known with all their options, and those of the how-tos run."""
+"""Commands that the manual shows: all are known with all their options, and what takes seconds runs, page by page."""
 
 from __future__ import annotations
 
@@ -11,10 +11,27 @@ from typer.main import get_command
 
 from ropewalk.cli import app
 
-RUN = tuple(page for page in PAGES if page.startswith("docs/howto/"))
-
 DEFAULTS = {"cluster": "replay", "serve": "run"}
 """What a group of commands does where none of them is named."""
+
+ELSEWHERE = {
+    "docs/tutorial.md": "trains with PyTorch: tests/extras/test_documented_tutorial.py",
+    "docs/models.md": "reads modules of PyTorch: tests/extras/test_documented_torch.py",
+    "docs/operate.md": "needs a service: tests/extras/test_documented_service.py",
+}
+"""Pages whose commands run in the extras."""
+
+NOT_HERE = {
+    "lab up": "network namespaces", "lab run": "network namespaces", "lab status": "network namespaces",
+    "lab fault": "network namespaces", "lab rewire": "network namespaces", "lab down": "network namespaces",
+    "lab suite": "network namespaces",
+    "serve": "it goes on until it is ended", "ui": "it goes on until it is ended",
+    "collective allreduce torus:2x2 --run": "trains with PyTorch",
+    "plan llama3-70b": "half a minute", "plan llama-7b": "half a minute",
+    "plan dlrm --servers 128": "minutes", "simulate plan.json --failed": "its plan takes minutes",
+    "pipeline gpt2-xl": "a quarter of a minute", "overlap bert-large": "half a minute",
+}  # fmt: skip
+"""How commands begin that no test of this file runs, and why."""
 
 
 def known(command: list[str]) -> None:
@@ -34,6 +51,20 @@ def known(command: list[str]) -> None:
             assert word.partition("=")[0] in options, f"{' '.join(command)}: no option {word}"
 
 
+def run_here(page: str) -> list[tuple[Block, list[str]]]:
+    """The commands of a page that run in this process, in order."""
+    return [
+        (block, command)
+        for block in blocks(page, "console")
+        for command in block.commands
+        if block.reason is None and command[0] == "ropewalk" and not _left_out(" ".join(command[1:]))
+    ]
+
+
+def _left_out(text: str) -> bool:
+    return any(f"{text} ".startswith(f"{beginning} ") for beginning in NOT_HERE)
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_of_a_page_is_known_with_all_its_options(page: str) -> None:
     for block in blocks(page, "console"):
@@ -49,14 +80,17 @@ def test_an_option_that_does_not_exist_is_found() -> None:
         known(["ropewalk", "lab", "begin"])
 
 
-@pytest.mark.parametrize("page", RUN)
-def test_the_commands_of_a_how_to_run_one_after_the_other(page: str, tmp_path, monkeypatch, ropewalk) -> None:
+def test_what_is_left_out_is_shown_somewhere() -> None:
+    shown = [" ".join(command[1:]) for page in PAGES for block in blocks(page, "console") for command in block.commands]
+    for beginning in NOT_HERE:
+        assert any(f"{text} ".startswith(f"{beginning} ") for text in shown), f"no page shows {beginning}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in ELSEWHERE and run_here(page)])
+def test_the_commands_of_a_page_run_one_after_the_other(page: str, tmp_path, monkeypatch, ropewalk) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "examples", "examples")
-    shown: list[Block] = blocks(page, "console")
-    assert shown, f"{page} shows no command"
-    for block in shown:
-        for command in block.commands if block.reason is None else ():
-            answer = ropewalk(*command[1:])
-            assert answer.code == 0, f"{page}, line {block.line}: {' '.join(command)}\n{answer.stderr}"
-            assert answer.stdout or answer.stderr
+    for block, command in run_here(page):
+        answer = ropewalk(*command[1:])
+        assert answer.code == 0, f"{page}, line {block.line}: {' '.join(command)}\n{answer.stderr}"
+        assert answer.stdout or answer.stderr

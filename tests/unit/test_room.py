@@ -67,10 +67,13 @@ def test_what_nobody_foresaw_ends_at_the_limit():
 def test_commands_keep_to_the_limit_they_are_given(ropewalk, command):
     assert ropewalk(*command.split(), "--memory-limit", "4GB").code == 0
     assert ropewalk(*command.split(), "--memory-limit", "4").code == 2
+    refused = ropewalk(*command.split(), "--memory-limit", "100MB")
+    assert refused.code == 2
+    assert "--memory-limit 100MB is less than the program itself takes: give 500 MB or more" in refused.stderr
 
 
 def test_a_schedule_that_would_take_too_much_is_refused_at_once_with_a_method_that_works(ropewalk):
-    asked = ("collective", "allreduce", "leaf-spine:16x8x16", "--sizes", "1MB", "--memory-limit", "400MB")
+    asked = ("collective", "allreduce", "leaf-spine:32x8x16", "--sizes", "1MB", "--memory-limit", "500MB")
     refused = ropewalk(*asked, "--method", "breadth-first", "--no-compare")
     assert refused.code == 2
     assert "a breadth-first schedule takes about" in refused.stderr

@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 
 
-_LONG = re.compile(r"\S{500,}")
+_LONG = re.compile(r"""\S{500,}?(?=['"]?[:,;]?(?:\s|$))""")
 """Words that are longer than any name or path that people read."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from ropewalk import units
+from ropewalk.errors import InputError
 
 MEMORY_LIMIT = typer.Option(
     None,
@@ -26,9 +27,15 @@ def within_memory(command: Callable[..., None]) -> Callable[..., None]:
     written = inspect.signature(command, eval_str=True)
 
     def run(*, memory_limit: str | None, **given: Any) -> None:
-        from ropewalk.room import memory_limited_to
+        from ropewalk.room import LOWEST_LIMIT, memory_limited_to
 
-        with memory_limited_to(None if memory_limit is None else units.size(memory_limit), _said_first):
+        limit = None if memory_limit is None else units.size(memory_limit)
+        if limit is not None and limit < LOWEST_LIMIT:
+            least = units.show_size(LOWEST_LIMIT)
+            raise InputError(
+                f"--memory-limit {memory_limit} is less than the program itself takes: give {least} or more"
+            )
+        with memory_limited_to(limit, _said_first):
             command(**given)
 
     added = inspect.Parameter(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import types
 from typing import Any, Union, get_args, get_origin
 
-from ropewalk.documents.numbers import finite, whole
+from ropewalk.documents.numbers import digits_alone, finite, whole
 from ropewalk.errors import InputError
 
 _READERS = {int: (whole, "a whole number such as 64"), float: (finite, "a finite number such as 0.5")}
@@ -36,6 +36,8 @@ def _check(parameter: Any, kind: type, text: str) -> None:
         read(text)
     except ValueError:
         name = max(parameter.opts, key=len) if parameter.opts[0].startswith("-") else parameter.name.upper()
+        if kind is int and digits_alone(text.lstrip("+-")):
+            raise InputError(f"{name} {text[:40]} does not fit 64 bits: give {wanted}") from None
         raise InputError(f"{name} {text[:40]!r} is not {wanted}: write it with the digits 0 to 9") from None
 
 

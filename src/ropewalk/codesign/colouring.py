@@ -3,7 +3,7 @@
 A bipartite graph needs as many colours as its busiest vertex has edges (König), and alternating chains find them. In
 other graphs an odd cycle may need one more, and parallel edges more still. Deciding it is hard in general, so chains
 are followed by a search that stirs colours and takes them away from edges in the way; it gives up after a number of
-steps that only depends on the graph, so that "none was found" is not a proof that there is none.
+steps that only depends on the graph, so a failed search is no proof that no colouring exists.
 """
 
 from __future__ import annotations

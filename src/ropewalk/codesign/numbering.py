@@ -62,7 +62,7 @@ def _families(sums: Sequence[GroupSum]) -> list[list[GroupSum]]:
 
 
 def _places(servers: int, groups: list[GroupSum], places: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Places at which all groups are cosets and go round in their own order; those of before where they do."""
+    """Places at which all groups are cosets in their own order; those of before where they do."""
     if _fit(servers, groups, places):
         return places
     found = [0] * servers

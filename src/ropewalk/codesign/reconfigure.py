@@ -130,7 +130,7 @@ def _flows_of(step: Step, switch: CircuitSwitch) -> _Flows:
 
 
 _RING_ROUNDS = {Act.ALL_REDUCE: 2, Act.ALL_GATHER: 1, Act.REDUCE_SCATTER: 1}
-"""Times that a ring of k goes round, less one part: 2(k-1) rounds of an all-reduce."""
+"""How often a ring of k runs its k - 1 rounds: twice for an all-reduce."""
 
 
 @dataclass

@@ -30,7 +30,7 @@ FAMILIES_OF_HOSTS = ("ring", "torus", "hypercube", "circulant")
 def regular_wirings(cluster: Cluster) -> dict[str, Designed]:
     """Regular networks over whose links the ports spread evenly and whose cables can be patched, each once.
 
-    Routes are those that the network has where it is named itself; rings go round both ways.
+    Routes are those that the network has where it is named itself; rings run in both directions.
 
     >>> from ropewalk.hardware import Ports, Servers
     >>> list(regular_wirings(Cluster((Servers(8, 8, "h100", 450e9, 4, 25e9),), Ports(4))))

@@ -58,7 +58,7 @@ def traffic_of(wiring: Wiring, demands: Demands) -> Traffic:
 
 
 def ring_jumps(wiring: Wiring, size: int) -> tuple[int, ...]:
-    """Directed rings of groups of a size: those of the wiring; a size without rings goes round in its own order."""
+    """Directed rings of groups of a size: those of the wiring; a size without rings keeps its own order."""
     jumps = next((rings.jumps for rings in wiring.rings if rings.size == size and rings.jumps), (1,))
     return directed_jumps(size, jumps, duplex=wiring.duplex)
 

@@ -29,6 +29,15 @@ def is_count(text: str) -> bool:
     return _DIGITS.fullmatch(text) is not None
 
 
+def digits_alone(text: str) -> bool:
+    """Is this a number of things, of whatever size?
+
+    >>> digits_alone("9" * 30), digits_alone("٣"), digits_alone("")
+    (True, False, False)
+    """
+    return text.isascii() and text.isdigit()
+
+
 def whole(text: str) -> int:
     """A whole number of 64 bits, with or without a sign; ValueError for everything else.
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 
 from ropewalk import units
+from ropewalk.documents.entries import sentence
 from ropewalk.documents.numbers import ratio
 from ropewalk.errors import Findings, UnitError
 from ropewalk.fabric.sheet import LinkRow, NodeRow
@@ -178,16 +179,5 @@ def validated(model: type[Model], value: object, where: str, findings: Findings)
     except ValidationError as problem:
         for error in problem.errors():
             at = ".".join([where, *map(str, error["loc"])]).strip(".")
-            findings.add(f"{at}: {_sentence(model, error['type'], error['msg'])}")
+            findings.add(f"{at}: {sentence(model, error)}")
         return None
-
-
-def _sentence(model: type[BaseModel], kind: str, message: str) -> str:
-    keys = ", ".join(field.alias or name for name, field in model.model_fields.items())
-    if kind == "extra_forbidden":
-        return f"unknown key: use {keys}"
-    if kind == "missing":
-        return "is missing: add it"
-    if kind == "model_type":
-        return f"is not a mapping: write the keys {keys}"
-    return message.removeprefix("Value error, ")

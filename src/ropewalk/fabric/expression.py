@@ -17,6 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ropewalk.documents.numbers import digits_alone
 from ropewalk.errors import FabricError
 from ropewalk.fabric.fabric import Builder, Fabric
 from ropewalk.fabric.families import FAMILIES, MANY, Family
@@ -180,6 +181,8 @@ def _family(name: str) -> Family:
 def _numbers(expression: str, name: str, rest: str, family: Family) -> list[int]:
     remedy = f"write {name}:{family.usage}, such as {family.example}"
     if re.fullmatch("[0-9]{1,9}(?:[x,][0-9]{1,9})*", rest) is None:
+        if all(map(digits_alone, re.split("[x,]", rest))):
+            raise FabricError(f"{expression!r} has a number of more than 9 digits: {remedy}")
         raise FabricError(f"{expression!r} needs whole numbers after the colon: {remedy}")
     numbers = [int(number) for number in re.split("[x,]", rest)]
     fewest, most = family.numbers

@@ -110,7 +110,7 @@ class Wiring:
                 yield ((a, b) if a < b or not self.duplex else (b, a)), along
 
     def ring_orders(self, size: int) -> Orders:
-        """The rings for groups of a size; a group that it has none for goes round in its own order."""
+        """The rings for groups of a size; a group without one keeps its own order."""
         jumps = {rings.size: rings.jumps for rings in self.rings if rings.jumps}
         return regular_rings(size, jumps.get(size, (1,)), both_ways=self.duplex)
 

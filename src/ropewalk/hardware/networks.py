@@ -200,4 +200,4 @@ NETWORKS: Choices[NetworkChoice] = Choices(
     ),
     error=ClusterError,
 )  # fmt: skip
-"""All networks. Families of fabrics come by themselves; adding another is a function and a line here."""
+"""All networks. Families of fabrics are included automatically; adding another is a function and a line here."""

@@ -23,7 +23,7 @@ class PipelineAlternative:
     """In a few words, where it comes from."""
     judged: Judged | None
     reason: str = ""
-    """Why there is none."""
+    """Why it has no step time."""
 
     @property
     def step_s(self) -> float | None:

@@ -95,7 +95,7 @@ class Unfit:
 
 
 def judge(costs: Costs, plan: PipelinePlan, times: StageTimes | None = None) -> Judged | Unfit:
-    """The step of a plan, or the reason why there is none; `times` are those of the plan, where they are known."""
+    """The step of a plan, or the reason why it has none; `times` are those of the plan, where they are known."""
     if times is None:
         times = costs.times(plan)
     size = plan.micro_batch

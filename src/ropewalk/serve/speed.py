@@ -45,7 +45,7 @@ class MeasuredSpeed(NamedTuple):
 
 
 def measured_of(document: Sequence[Sequence[Any]]) -> tuple[MeasuredSpeed, ...]:
-    """Reports as a store or a file keeps them; what is none raises ValueError or TypeError."""
+    """Reports as a store or a file keeps them; anything else raises ValueError or TypeError."""
     found = tuple(MeasuredSpeed(*one) for one in document)
     for one in found:
         whole = (one.step, one.steps, one.generation)

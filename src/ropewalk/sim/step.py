@@ -288,7 +288,7 @@ def path_parts(path: Iterable[tuple[str, str, float]]) -> tuple[PathPart, ...]:
 
 
 def _longest_first(parts: Iterable[PathPart]) -> tuple[PathPart, ...]:
-    """Parts that are as long as each other to rounding come by name."""
+    """Parts that are as long as each other to rounding are ordered by name."""
     found = tuple(parts)
     whole = max(sum(part.seconds for part in found), 1e-300)
     return tuple(sorted(found, key=lambda part: (-round(part.seconds / whole, ROUNDED), part.purpose, part.label)))

@@ -46,7 +46,7 @@ class Step:
     label: NDArray[np.int32]
     labels: tuple[str, ...]
     groups: tuple[NDArray[np.int32], ...]
-    """The ranks of every group, in the order in which a ring goes round."""
+    """The ranks of every group, in the order of a ring."""
     dep_start: NDArray[np.int64]
     dep: NDArray[np.int32]
     streams: tuple[str, ...] = ("compute",)

@@ -2,7 +2,7 @@
 
 The i-th GPU of a leaf has the i-th cable of the leaf. Above that, leafs of a pod take turns: what leaf k sends to a
 spine goes up by the k-th cable of the spine, and where more GPUs than cables share a leaf, the next ones go on
-counting. On plants with as many cables up as GPUs every GPU so has a way of its own to the top.
+counting. On plants with as many cables up as GPUs every GPU so has a path of its own to the top.
 """
 
 from __future__ import annotations

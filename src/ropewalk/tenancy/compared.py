@@ -1,7 +1,7 @@
 """One trace under several policies and seeds, with the network and the queue kept apart.
 
 A policy chooses servers and links, and it says how flows find their paths. How long jobs take under it has two parts:
-what its way of placing jobs costs where the network never holds anybody up (scheduling), and what the network adds to
+what its placement costs where the network never holds anybody up (scheduling), and what the network adds to
 that (network). Both are against packed servers on an ideal network. Beside them stands what each network does to the
 running times of jobs that stand where and when they stood on the ideal one.
 """

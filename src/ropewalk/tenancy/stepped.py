@@ -81,7 +81,7 @@ def work_of_step(decided: Decided, place: Allocation, plant: Plant, all_reduce: 
 def _filled(met: list[Purpose], found: StepStatistics, place: Allocation, plant: Plant) -> list[Purpose]:
     """The exchanges with as many bytes as would keep links busy for as long as the simulation saw them used.
 
-    Libraries do not fill links, and rings that go round as often as there are NICs send more between servers than
+    Libraries do not fill links, and rings that pass every server as often as it has NICs send more between servers than
     hierarchical ones do.
     """
     total_s = float(_times(met, found, place, plant)[0].sum())
@@ -190,8 +190,8 @@ def _collectives(step: Step) -> dict[tuple[Act, int, int, int], tuple[list[tuple
 def _named(act: Act, chosen: str) -> str:
     """The name of what a group runs, in the words of `ropewalk.tenancy.collectives`.
 
-    A ring of a library goes round as often as servers have NICs, so that all of them work; among jobs, where a `ring`
-    goes round once, that is the hierarchical one. All pairs at once become rounds.
+    A library's ring passes every server as often as it has NICs, so that all of them work; among jobs, where a `ring`
+    passes it once, that is the hierarchical one. All pairs at once become rounds.
     """
     if act not in COLLECTIVES[chosen].make or chosen == "direct":
         chosen = USUAL.get(act.words, "ring")

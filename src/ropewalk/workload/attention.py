@@ -8,7 +8,7 @@ from ropewalk.workload import kernel as k
 from ropewalk.workload import unfused
 from ropewalk.workload.kernel import Kernel
 from ropewalk.workload.operator import RING, ULYSSES, Operator, Split, part
-from ropewalk.workload.unfused import Sizes
+from ropewalk.workload.unfused import AttentionSizes
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class FusedAttention(Operator):
     window: int = 0
     """Keys that a query meets at most, the last ones before it; 0: all that it may see."""
     kept_keys: int = 0
-    """Keys that are kept for the backward pass, where others come by again; 0: all."""
+    """Keys that are kept for the backward pass, where others are read again; 0: all."""
     uneven: bool = False
     """Queries and keys have more numbers than values; `size` is their mean."""
     dropped: bool = False
@@ -42,9 +42,9 @@ class FusedAttention(Operator):
         return unfused.backward(self._sizes) if self.unfused else (self._kernel("backward"),)
 
     @property
-    def _sizes(self) -> Sizes:
+    def _sizes(self) -> AttentionSizes:
         """All heads have keys of their own where attention is not fused: shared ones are repeated before it."""
-        return Sizes(self.batch * self.heads, self.queries, self.keys, self.size, self.dropped)
+        return AttentionSizes(self.batch * self.heads, self.queries, self.keys, self.size, self.dropped)
 
     def _kernel(self, form: str) -> Kernel:
         form, skips, window = (form + k.MASKED, False, 0) if self.masked else (form, self.causal, self.window)

@@ -25,6 +25,7 @@ from pydantic import (
     create_model,
 )  # fmt: skip
 
+from ropewalk.documents.entries import sentence
 from ropewalk.errors import Findings
 from ropewalk.workload.adapted import Adapted, Weights
 from ropewalk.workload.attention import FusedAttention
@@ -116,15 +117,9 @@ def validated(model: type[BaseModel], value: object, where: str, findings: Findi
     try:
         return model.model_validate(value)
     except ValidationError as problem:
-        keys = ", ".join(model.model_fields)
         for error in problem.errors():
             at = ".".join([where, *map(str, error["loc"])]).strip(".")
-            sentence = {
-                "extra_forbidden": f"unknown key: use {keys}",
-                "missing": "is missing: add it",
-                "model_type": f"is not a mapping: write the keys {keys}",
-            }.get(error["type"], error["msg"].removeprefix("Value error, "))
-            findings.add(f"{at}: {sentence}")
+            findings.add(f"{at}: {sentence(model, error)}")
         return None
 
 

@@ -22,7 +22,7 @@ MASK = 1.0 / WIDE
 
 
 @dataclass(frozen=True)
-class Sizes:
+class AttentionSizes:
     """Queries, keys and values of attention."""
 
     heads: int
@@ -45,7 +45,7 @@ class Sizes:
         return self.heads * self.keys * self.size
 
 
-def forward(sizes: Sizes) -> tuple[Kernel, ...]:
+def forward(sizes: AttentionSizes) -> tuple[Kernel, ...]:
     """Operands in float32, scores, one kernel from scores to what multiplies values, and the result in 16 bits.
 
     The kernel between the products reads scores row by row, makes a random number for each, and writes weights and what
@@ -62,7 +62,7 @@ def forward(sizes: Sizes) -> tuple[Kernel, ...]:
     )  # fmt: skip
 
 
-def backward(sizes: Sizes) -> tuple[Kernel, ...]:
+def backward(sizes: AttentionSizes) -> tuple[Kernel, ...]:
     """The gradient in float32, the gradients of both products, and their way back to 16 bits.
 
     Between the products the gradients of scores are made from those of weights, in one kernel that reads what was kept.
@@ -79,7 +79,7 @@ def backward(sizes: Sizes) -> tuple[Kernel, ...]:
     )  # fmt: skip
 
 
-def kept_bytes(sizes: Sizes) -> float:
+def kept_bytes(sizes: AttentionSizes) -> float:
     """Queries, keys, values and the weights that multiply values, in float32.
 
     Where some are dropped, what was dropped and the scores, too: all weights are made from them anew.

@@ -175,6 +175,7 @@ BAD = [
     ("", None, "no fabric family ''"),
     ("torus", None, "torus has no size: write torus:8x8"),
     ("torus:", None, "needs whole numbers after the colon: write torus:SIDE"),
+    ("ring:9999999999999999999999", None, "has a number of more than 9 digits: write ring:HOSTS, such as ring:8"),
     ("torus:8x", None, "whole numbers after the colon"),
     ("torus:-8x8", None, "whole numbers after the colon"),
     ("torus:8.5x8", None, "whole numbers after the colon"),

@@ -107,14 +107,14 @@ def test_all_mistakes_are_found_at_once() -> None:
         workload_of_yaml(text, "net.yaml")
     message = str(caught.value)
     for finding in (
-        "layers[0].operators[0].inputs: Input should be greater than or equal to 1",
-        "layers[0].operators[0].outputs: Input should be a valid integer",
+        "layers[0].operators[0].inputs: is 0: give 1 or more",
+        "layers[0].operators[0].outputs: is True: give a whole number",
         "layers[0].operators[0].size: unknown key: use rows, inputs, outputs",
         "layers[0].operators[1].form: 'biggest' is unknown: use max, average",
         "layers[0].operators[2]: the sizes of this pool do not fit together",
         "layers[0].operators[3].operator: inputs: is missing: add it; outputs: is missing: add it",
         "layers[0].operators[4].mirror: is a weights: write a convolution",
-        "layers[0].operators[5].meeting: Input should be 'enter', 'leave'",
+        "layers[0].operators[5].meeting: is 'lunch': write 'enter'",
         "layers[0].operators[6]: is not an operator: write {kind: linear",
         "layers[1].inputs: 'b' does not come before 'b'",
         "layers[1].inputs: 'c' does not come before 'b'",

@@ -65,7 +65,7 @@ def tree_load(
 def paid_distances(
     first: Ints, leaving: Ints, head: Ints, price: Floats, sources: Ints, is_member: NDArray[np.bool_], vertices: int
 ) -> float:
-    """The sum of the cheapest ways of all pairs."""
+    """The sum of the cheapest paths of all pairs."""
     distance, parent = np.empty(vertices), np.empty(vertices, np.int64)
     order = np.empty(vertices, np.int64)
     total = 0.0

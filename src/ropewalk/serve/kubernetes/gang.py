@@ -17,7 +17,7 @@ GANG = "kubernetes"
 """The label of a job that says which job of the cluster it is."""
 PER_POD = "kubernetes-gpus-per-pod"
 ACTOR = "kubernetes"
-"""Who submits and ends jobs for pods: a job of anybody else is none, whatever its labels say."""
+"""Who submits and ends jobs for pods: a job of anybody else does not count, whatever its labels say."""
 
 
 @dataclass(frozen=True)

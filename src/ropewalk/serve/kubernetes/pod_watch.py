@@ -102,7 +102,7 @@ class PodWatch:
 
 
 def by_gang(documents: Iterable[Any], resource: str) -> dict[str, list[Pod]]:
-    """Pods of every job; a pod that cannot be read is none of ours."""
+    """Pods of every job; a pod that cannot be read is not ours."""
     found: dict[str, list[Pod]] = defaultdict(list)
     for document in documents:
         try:

@@ -35,7 +35,7 @@ class Pod:
     name: str
     uid: str
     gpus: int
-    """Of all its containers; 0 for a pod that is none of ours."""
+    """Of all its containers; 0 for a pod that is not ours."""
     job: str
     pods: int
     """Of the job."""

@@ -106,7 +106,7 @@ def table_of(generation: int, place: int) -> int:
 
 
 def place_in(table: int) -> tuple[int, int] | None:
-    """Generation and place on the leaf; None where the table is none of ours."""
+    """Generation and place on the leaf; None where the table is not ours."""
     if table >> 24 != _MARK:
         return None
     return table >> _PLACE_BITS & MOST_GENERATION, table & MOST_PLACE

@@ -11,7 +11,7 @@ split (Shoeybi et al., Megatron-LM, 2019; Korthikanti et al., 2022, for sequence
 | keys and values of the whole sequence | all-gather | reduce-scatter | the same |
 | heads of the whole sequence, and back | all-to-all | all-to-all | the same |
 
-Keys and values that go round a ring (Liu et al., Ring Attention, 2023) are an all-gather beside attention, of which the
+Keys and values that circulate in a ring (Liu et al., Ring Attention, 2023) are an all-gather beside attention, whose
 last part waits for it; going back they come round again, and their gradients with them. With causal halves that are
 balanced, all ranks have as much to do in every round.
 
@@ -224,7 +224,7 @@ def _walk(
 
 
 def _round_the_ring(met: Move, back: bool) -> tuple[Move, ...]:
-    """Keys and values go round; on the way back so do their gradients."""
+    """Keys and values circulate; in the backward pass so do their gradients."""
     return (replace(met, act=Act.ALL_GATHER), met) if back else (met,)
 
 

@@ -6,7 +6,7 @@ meet another one, nor itself in any collective that `contention_free` proves for
 number of GPUs that no equal shape holds waits for a single leaf, or for ever.
 
 With three tiers a job that no pod holds gets the same in p pods, in the same lanes, and as many cores in every lane as
-it has leafs in a pod: a tree of its own, in which every GPU has a way of its own to the top.
+it has leafs in a pod: a tree of its own, in which every GPU has a path of its own to the top.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ropewalk.choices import Choice
-from ropewalk.documents.numbers import finite, is_count
+from ropewalk.documents.numbers import digits_alone, finite, is_count
 from ropewalk.errors import Findings, WorkloadError
 from ropewalk.workload.workload import Layer, Workload, chain
 
@@ -161,6 +161,8 @@ def _flag(value: object) -> bool:
 
 def _whole(value: object, least: int) -> int:
     text = str(value)
+    if digits_alone(text) and not is_count(text):
+        raise ValueError(f"give {LARGEST} or less")
     if isinstance(value, bool) or not is_count(text) or int(text) < least:
         raise ValueError(f"give a whole number, {least} or more")
     return int(text)

@@ -82,12 +82,12 @@ def leave(elements: int, when: When = When.ALWAYS) -> Exchange:
 
 
 def residual(elements: int) -> Pointwise:
-    """The sum with what went round a sub-layer; in the backward pass the two gradients meet and are added."""
+    """The sum with what bypassed a sub-layer; in the backward pass the two gradients meet and are added."""
     return Pointwise(elements, reads=2, saved=0.0, call="add")
 
 
 def rejoined(run: Run, width: int) -> Operators:
-    """Dropout where the model has it and the sum with what went round a sub-layer, with the bias of the linear layer
+    """Dropout where the model has it and the sum with what bypassed a sub-layer, with the bias of the linear layer
     before it where the stack leaves that to this kernel."""
     if run.stack.merged:
         return (Written(BIAS_DROPOUT_ADD if run.dropout else BIAS_ADD, run.tokens, width),)

@@ -40,7 +40,7 @@ class Transformer:
     sinks: bool = False
     """Every head has a learnt score that takes its part of attention and gives nothing for it."""
     norms_behind: bool = False
-    """Norms stand behind sub-layers too, before the sum with what went round them."""
+    """Norms stand behind sub-layers too, before the sum with what bypassed them."""
     softcap: bool = False
     """Logits are bent by a tanh below a largest value."""
     ungated: bool = False

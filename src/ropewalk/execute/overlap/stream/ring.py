@@ -1,6 +1,6 @@
 """A ring of ranks: which shard of a chunk every message carries, and between which elements it lies.
 
-A chunk is cut into as many shards as there are ranks. In the first n - 1 rounds partial sums go round, in the last
+A chunk is cut into as many shards as there are ranks. In the first n - 1 rounds partial sums circulate, in the last
 n - 1 rounds results do. Shard s begins at rank s and meets ranks s + 1, s + 2, ... in this order, whatever arrives
 when: so its sum has the same bits in every run.
 """
