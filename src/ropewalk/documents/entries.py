@@ -33,7 +33,7 @@ def sentence(model: type[BaseModel], error: Any) -> str:
         return f"is not a mapping: write the keys {', '.join(names)}"
     if kind in KINDS:
         return f"is {given}: {KINDS[kind]}"
-    if kind == "literal_error":
+    if kind in ("literal_error", "enum"):
         return f"is {given}: write {context['expected']}"
     bounds = [BOUNDS[name].format(context[name]) for name in BOUNDS if name in context]
     if kind.startswith(("greater_than", "less_than")) and bounds:

@@ -114,7 +114,7 @@ def test_all_mistakes_are_found_at_once() -> None:
         "layers[0].operators[2]: the sizes of this pool do not fit together",
         "layers[0].operators[3].operator: inputs: is missing: add it; outputs: is missing: add it",
         "layers[0].operators[4].mirror: is a weights: write a convolution",
-        "layers[0].operators[5].meeting: is 'lunch': write 'enter'",
+        "layers[0].operators[5].meeting: is 'lunch': write 'enter', 'leave'",
         "layers[0].operators[6]: is not an operator: write {kind: linear",
         "layers[1].inputs: 'b' does not come before 'b'",
         "layers[1].inputs: 'c' does not come before 'b'",
