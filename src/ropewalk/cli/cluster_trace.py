@@ -81,7 +81,7 @@ CIRCUIT_DELAY = typer.Option(
     "50ms", help="Time to set up the optical circuits of a job, once at its start.", rich_help_panel=LINE
 )
 PATCH_DELAY = typer.Option(
-    "180s", help="Patching the cables of a job's shard (topoopt), ahead on a second panel or at its start.",
+    "180s", help="Time to patch the cables of a job's shard (topoopt), ahead on a second panel or at its start.",
     rich_help_panel=LINE,
 )  # fmt: skip
 

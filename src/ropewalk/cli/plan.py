@@ -76,7 +76,7 @@ def plan_command(
     On ports to be wired, the wiring too: `ropewalk plan dlrm --servers 16 --degree 4 --bandwidth 100Gbps --compare all`
     (as published: `--device a100 --gpus-per-server 4 --dtype tf32`)
 
-    Networks beside each other: `ropewalk plan llama-7b --cluster dgx-h100:4 --batch 256 --network rails,rail-only,wire`
+    Compare networks: `ropewalk plan llama-7b --cluster dgx-h100:4 --batch 256 --network rails,rail-only,wire`
     """
     files = (outputs.plan, outputs.page, outputs.patch, outputs.tables)
     require_outputs(*files, read=(model, outputs.again, place.cluster))

@@ -24,11 +24,15 @@ def run_command(
 ) -> None:
     """Run the controller until it is told to end (SIGTERM, Ctrl-C).
 
-    The cluster is described once and kept in the database: later `ropewalk serve` alone goes on with it.
+    The cluster is described once and kept in the database: later, `ropewalk serve` alone continues with it.
 
     Example: `ropewalk serve --cluster my.yaml --no-auth`
-    Example: `ropewalk serve --fabric leaf-spine:2x4x4 --gpus-per-server 1 --driver linux --driver-option lab=lab`
-    Example: `ropewalk serve --database postgresql://db/ropewalk --host 10.0.0.5 --tls-cert c.pem --tls-key k.pem`
+
+    With rules on a lab: `ropewalk serve --fabric leaf-spine:2x4x4 --gpus-per-server 1 --driver linux
+    --driver-option lab=lab`
+
+    On PostgreSQL and for other machines: `ropewalk serve --database postgresql://db/ropewalk --host 10.0.0.5
+    --tls-cert c.pem --tls-key k.pem`
     """
     from ropewalk.cli.serve_run import serve
 

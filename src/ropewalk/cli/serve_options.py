@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ropewalk.serve.settings import Settings
     from ropewalk.serve.store.retention import Retention
 
-KEEPING, RUNNING, LISTENING, LIMITS = "The database", "The cluster is run", "Where it listens", "Limits"
+KEEPING, RUNNING, LISTENING, LIMITS = "The database", "Scheduling", "Where it listens", "Limits"
 USUAL_NAME = "serve.db"
 
 DATABASE = typer.Option(
