@@ -64,6 +64,9 @@ def run(words: list[str]) -> int:
     except RopewalkError as error:
         _complain(error)
         return 1
+    except MemoryError:
+        _complain("this machine has not enough memory for it: ask for less, or use a larger machine")
+        return 2
     except OSError as problem:
         # Files are guarded where they are read and written; what is left is a full disk behind standard output.
         if problem.errno != errno.ENOSPC:

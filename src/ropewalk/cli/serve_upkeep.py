@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.serve_options import StoreOptions
 from ropewalk.errors import InputError
 
+ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}")
+"""Names of users that systemd takes, and numbers."""
 HOMES = ("/home", "/root", "/run/user")
 """What `ProtectHome=yes` hides: a unit that runs an installation in there may read it."""
 UNIT = """[Unit]
@@ -75,13 +78,14 @@ def systemd_unit_command(
 
     Example: `ropewalk serve systemd-unit --user ropewalk -- --socket /run/ropewalk/ropewalk.sock --socket-role submit`
     """
+    account = user or getpass.getuser()
+    if ACCOUNT.fullmatch(account) is None:
+        raise InputError(f"{account!r} is not the name of a user: give one such as ropewalk")
     binary = shutil.which("ropewalk") or str(Path(sys.executable).with_name("ropewalk"))
     command = " ".join(map(_quoted, [binary, "serve", "run", *(options or [])]))
     needs = (Path(binary).resolve(), Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
     at_home = any(path.is_relative_to(home) for path in needs for home in HOMES)
-    typer.echo(
-        UNIT.format(command=command, user=user or getpass.getuser(), home="read-only" if at_home else "yes"), nl=False
-    )
+    typer.echo(UNIT.format(command=command, user=account, home="read-only" if at_home else "yes"), nl=False)
 
 
 def _quoted(word: str) -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from math import isqrt
 from pathlib import Path
 
 from ropewalk import units
+from ropewalk.collectives.program import MOST_ARROWS
 from ropewalk.errors import Findings, InputError
 from ropewalk.expect.benchmarks import BENCHMARKS, PRINTED
 from ropewalk.hardware import Cluster
 
 SMALLEST, LARGEST, FACTOR = 8, 1 << 34, 2
 MOST_SIZES = 1000
+MOST_IN_PAIRS = isqrt(MOST_ARROWS)
+"""GPUs that may all send to each other at once."""
 _AS_IN_NCCL_TESTS = re.compile(r"\s*([0-9]{1,15})\s*([KMGkmg]?)\s*")
 
 
@@ -71,6 +75,12 @@ class ExpectQuestion:
             findings.add("the cluster has one GPU, which communicates with nothing: describe two or more")
         if len(self.sizes) > MOST_SIZES:
             findings.add(f"{len(self.sizes)} sizes exceed the limit of {MOST_SIZES}: use a larger factor")
+        if "alltoall" in self.benchmarks and not self.files and self.cluster.gpus > MOST_IN_PAIRS:
+            others = ",".join(name for name in self.benchmarks if name != "alltoall") or "all_reduce"
+            findings.add(
+                f"alltoall is simulated between {MOST_IN_PAIRS:,} GPUs or fewer, not {self.cluster.gpus:,}: "
+                f"give --collective {others}"
+            )
         for name in {name for name in self.hosts if self.hosts.count(name) > 1}:
             findings.add(f"server {name} is named twice: name every server once")
         findings.raise_if_any()

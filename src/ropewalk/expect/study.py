@@ -13,6 +13,10 @@ from ropewalk.expect.read.files import read_records
 from ropewalk.expect.read.who import ServerNames, measurements_of
 from ropewalk.expect.series import series_of
 from ropewalk.progress import Progress, silent
+from ropewalk.room import foresee
+
+GPU_BYTES, GPU_S = 4e3, 25e-6
+"""What a GPU and its links take, as measured with 80,000 to 800,000 of them."""
 
 
 def answer(question: ExpectQuestion, progress: Progress = silent) -> ExpectAnswer:
@@ -25,6 +29,8 @@ def answer(question: ExpectQuestion, progress: Progress = silent) -> ExpectAnswe
     ('nvls/simple', 490)
     """
     records = read_records(question.files, question.measured, progress) if question.files else []
+    gpus = question.cluster.gpus
+    foresee(f"the network of {gpus:,} GPUs", gpus * GPU_BYTES, "describe fewer servers", seconds=gpus * GPU_S)
     prices = CollectivePrices(question.cluster, library_for(question.cluster))
     names = prices.fabric.node_names[: prices.fabric.hosts]
     if not question.files:

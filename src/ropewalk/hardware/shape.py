@@ -8,7 +8,7 @@ from itertools import groupby
 from ropewalk.errors import ClusterError
 from ropewalk.hardware.cluster import MOST_GPUS
 
-_PART = re.compile(r"(?:([0-9]{1,6})x)?([0-9]{1,6})")
+_PART = re.compile(r"(?:([0-9]{1,18})x)?([0-9]{1,18})")
 
 
 def is_shape(text: str) -> bool:

@@ -39,3 +39,42 @@ def test_a_terminal_without_utf_8_gets_an_answer(monkeypatch):
     assert run(["simulate", "gpt2", "--cluster", "1x2", "--batch", "4"]) == 0
     out.flush()
     assert out.buffer.getvalue()
+
+
+def test_a_trace_of_a_hundred_billion_jobs_is_refused(ropewalk, tmp_path):
+    answer = ropewalk(
+        "cluster", "generate", tmp_path / "jobs.csv", "--jobs", "99999999999", "--fabric", "leaf-spine:4x4x4"
+    )
+    assert answer.code == 2
+    assert "ask for 10,000,000 or fewer" in answer.stderr
+    assert not (tmp_path / "jobs.csv").exists()
+
+
+def test_a_size_of_a_model_that_is_given_twice_is_refused(ropewalk):
+    answer = ropewalk("cost", "gpt2:layers=2,layers=3")
+    assert answer.code == 2
+    assert "layers is given twice: give it once" in answer.stderr
+
+
+def test_a_unit_is_for_a_user_that_can_exist(ropewalk):
+    answer = ropewalk("serve", "systemd-unit", "--user", "a b\nExecStartPre=/bin/true")
+    assert answer.code == 2
+    assert "is not the name of a user" in answer.stderr
+
+
+def test_all_to_all_of_16_000_gpus_is_refused_with_a_list_that_is_answered(ropewalk):
+    asked = ("expect", "2000x8", "--device", "h100", "-b", "8", "-e", "8", "--collective")
+    refused = ropewalk(*asked, "all_reduce,alltoall")
+    assert refused.code == 2
+    assert "alltoall is simulated between 8,192 GPUs or fewer, not 16,000: give --collective all_red" in refused.stderr
+    assert ropewalk(*asked, "all_reduce").code == 0
+
+
+def test_memory_that_is_not_there_is_a_message(ropewalk, monkeypatch):
+    def fails(**_):
+        raise MemoryError
+
+    monkeypatch.setattr("ropewalk.cli.app", fails)
+    answer = ropewalk("list")
+    assert answer.code == 2
+    assert "not enough memory" in answer.stderr

@@ -12,6 +12,8 @@ from ropewalk.tenancy.traces.job import TraceJob
 from ropewalk.tenancy.traces.mix import Mix
 from ropewalk.tenancy.traces.published import DURATIONS, HISTOGRAM_10000, Durations, Sizes
 
+MOST_JOBS = 10_000_000
+"""Of a trace that is made: it is held in memory."""
 STREAMS = ("sizes", "durations", "arrivals", "deadlines")
 """Each draws from its own stream, so that changing one distribution leaves the others as they were."""
 
@@ -42,6 +44,8 @@ class Synthetic:
     def __post_init__(self) -> None:
         if self.jobs < 1:
             raise ClusterError(f"a trace of {self.jobs} jobs is empty: ask for 1 or more")
+        if self.jobs > MOST_JOBS:
+            raise ClusterError(f"a trace of {self.jobs:,} jobs is too long: ask for {MOST_JOBS:,} or fewer")
         if (self.load is None) == (self.mean_gap_s is None):
             raise ClusterError("the load and the mean gap between arrivals are alternatives: give exactly one")
         if self.iteration_s <= 0:

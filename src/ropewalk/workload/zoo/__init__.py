@@ -6,6 +6,7 @@ models as torchvision has them, language models as transformers has them, the lo
 
 from __future__ import annotations
 
+from collections import Counter
 from difflib import get_close_matches
 from functools import partial
 
@@ -233,4 +234,8 @@ def _pairs(name: str, listed: str) -> list[tuple[str, str]]:
     pairs = [part.partition("=") for part in listed.split(",")]
     if any(not option or not value for option, _, value in pairs):
         raise WorkloadError(f"model {name!r}: options follow the colon as name=value, separated by commas")
-    return [(option.strip(), value.strip()) for option, _, value in pairs]
+    found = [(option.strip(), value.strip()) for option, _, value in pairs]
+    twice = [option for option, times in Counter(option for option, _ in found).items() if times > 1]
+    if twice:
+        raise WorkloadError(f"model {name!r}: {twice[0]} is given twice: give it once")
+    return found
