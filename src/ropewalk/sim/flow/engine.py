@@ -63,7 +63,7 @@ class Tasks(NamedTuple):
     delay: Floats
     """Seconds between being ready and the first byte."""
     priority: Floats
-    waits: Ints
+    waits: NDArray[np.int32]
     """Predecessors that are not done yet."""
     next_start: Ints
     next: NDArray[np.int32]

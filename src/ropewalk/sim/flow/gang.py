@@ -39,7 +39,7 @@ def system_of_gang(gang: Gang, kind: Ints, layout: GangLayout, *, join: bool = T
     )  # fmt: skip
     kernels.write_tasks(operations, kinds, first, made)
     dep = kernels.write_dependencies(operations, kinds, first, made.dep_start)
-    priority = gang.priority.astype(np.int64)[first_of_row[made.operation]]
+    priority = gang.priority.astype(np.int32)[first_of_row[made.operation]]  # a number per task: memory decides
     return _with_priorities(priority, layout, made, dep)
 
 
@@ -64,16 +64,18 @@ def _kind_tasks(gang: GangColumns, layout: GangLayout) -> KindTasks:
     )  # fmt: skip
 
 
-def _with_priorities(priority: Ints, layout: GangLayout, made: WrittenTasks, dep: NDArray[np.int32]) -> System:
+def _with_priorities(
+    priority: NDArray[np.int32], layout: GangLayout, made: WrittenTasks, dep: NDArray[np.int32]
+) -> System:
     """The system; flows of one class and different priorities are flows of their own."""
     row, place = np.arange(len(layout.flow_cap)), made.place
-    flow_priority = np.full(len(row), priority[0] if len(priority) else 0)
+    flow_priority = np.full(len(row), priority[0] if len(priority) else 0, np.int64)
     transfer = np.flatnonzero(made.kind == TaskKind.TRANSFER)
     if (priority[transfer] != flow_priority[:1]).any():
         values, rank = np.unique(priority[transfer], return_inverse=True)
         key, flow = np.unique(place[transfer] * len(values) + rank, return_inverse=True)
         place[transfer] = flow
-        row, flow_priority = key // len(values), values[key % len(values)]
+        row, flow_priority = key // len(values), values.astype(np.int64)[key % len(values)]
     length = np.diff(layout.use_start)[row]
     into = ranges(layout.use_start[row], length)
     return System(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ropewalk.arrays import Floats, Ints
+from ropewalk.arrays import Floats, Ints, Ints32
 from ropewalk.sim.flow.kernel import kernel
 
 
@@ -14,7 +14,7 @@ class EventHeap(NamedTuple):
     """Events by (time, task): tasks whose delay or compute time runs out. `size[0]` events are in it."""
 
     time: Floats
-    task: Ints
+    task: Ints32
     size: Ints
 
 
@@ -25,8 +25,8 @@ class Piles(NamedTuple):
     """
 
     root: Ints
-    left: Ints
-    right: Ints
+    left: Ints32
+    right: Ints32
     first: Floats
     second: Floats
 
@@ -39,7 +39,7 @@ class FinishTree(NamedTuple):
 
 
 @kernel
-def push_event(times: Floats, tasks: Ints, size: Ints, time: float, task: int) -> None:
+def push_event(times: Floats, tasks: Ints32, size: Ints, time: float, task: int) -> None:
     at = size[0]
     size[0] += 1
     while at > 0:
@@ -52,7 +52,7 @@ def push_event(times: Floats, tasks: Ints, size: Ints, time: float, task: int) -
 
 
 @kernel
-def pop_event(times: Floats, tasks: Ints, size: Ints) -> int:
+def pop_event(times: Floats, tasks: Ints32, size: Ints) -> int:
     """Remove the earliest event and return its task."""
     top = tasks[0]
     size[0] -= 1
@@ -85,7 +85,7 @@ def _before(first: Floats, second: Floats, a: int, b: int) -> bool:
 
 
 @kernel
-def _merge(left: Ints, right: Ints, first: Floats, second: Floats, a: int, b: int) -> int:
+def _merge(left: Ints32, right: Ints32, first: Floats, second: Floats, a: int, b: int) -> int:
     """Merge two skew heaps top-down: along the merged right spine every node swaps its children."""
     if a < 0:
         return b
@@ -110,8 +110,8 @@ def _merge(left: Ints, right: Ints, first: Floats, second: Floats, a: int, b: in
 @kernel
 def push_pile(
     root: Ints,
-    left: Ints,
-    right: Ints,
+    left: Ints32,
+    right: Ints32,
     firsts: Floats,
     seconds: Floats,
     pile: int,
@@ -126,7 +126,7 @@ def push_pile(
 
 
 @kernel
-def pop_pile(root: Ints, left: Ints, right: Ints, firsts: Floats, seconds: Floats, pile: int) -> int:
+def pop_pile(root: Ints, left: Ints32, right: Ints32, firsts: Floats, seconds: Floats, pile: int) -> int:
     task = root[pile]
     root[pile] = _merge(left, right, firsts, seconds, left[task], right[task])
     return task
@@ -175,14 +175,14 @@ def finished_by(least: Floats, leaves: int, time: float, out: Ints) -> int:
 
 
 def make_event_heap(tasks: int) -> EventHeap:
-    return EventHeap(np.zeros(tasks), np.zeros(tasks, np.int64), np.zeros(1, np.int64))
+    return EventHeap(np.zeros(tasks), np.zeros(tasks, np.int32), np.zeros(1, np.int64))
 
 
 def make_piles(piles: int, tasks: int) -> Piles:
     return Piles(
         np.full(piles, -1, np.int64),
-        np.full(tasks, -1, np.int64),
-        np.full(tasks, -1, np.int64),
+        np.full(tasks, -1, np.int32),
+        np.full(tasks, -1, np.int32),
         np.zeros(tasks),
         np.zeros(tasks),
     )

@@ -31,7 +31,7 @@ class System:
     """The flow class of a transfer, the stream of a compute task, -1 for a marker."""
     amount: NDArray[np.float64]
     delay: NDArray[np.float64]
-    priority: NDArray[np.int64]
+    priority: NDArray[np.int64] | NDArray[np.int32]
     dep_start: NDArray[np.int64]
     dep: NDArray[np.int32]
     streams: int
@@ -133,7 +133,7 @@ def run_system(
     next_start, following = turn_round(_own(system.dep_start, np.int64), _own(system.dep, np.int32), tasks)
     state = engine.Tasks(
         _own(system.kind, np.int8), _own(system.place, np.int64), _own(system.amount, np.float64),
-        _own(system.delay, np.float64), _own(system.priority, np.float64), np.diff(system.dep_start),
+        _own(system.delay, np.float64), _own(system.priority, np.float64), np.diff(system.dep_start).astype(np.int32),
         next_start, following, np.full(tasks, np.nan), np.full(tasks, np.nan), np.full(tasks, -1, np.int32),
     )  # fmt: skip
     usage = waterfill.make_usage(system.use_start, system.use_link, system.use_weight, len(system.capacity))
