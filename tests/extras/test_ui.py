@@ -346,6 +346,7 @@ def test_on_a_phone_numbers_stand_behind_their_bars_and_titles_are_whole(browser
           return own.left < figure.left - 1 || own.right > figure.right + 1;
         }).map((text) => text.textContent)"""
         assert page.evaluate(outside) == []
+        assert seriously_inaccessible(page) == []  # tables that scroll can be reached by keyboard
 
 
 def test_networks_beside_each_other_have_a_headline_a_plan_and_exports(browser, planner):
