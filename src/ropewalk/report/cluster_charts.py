@@ -28,7 +28,7 @@ REASON_COLOURS = {
 RUNNING, WAITING = palette.BLUE, palette.AMBER
 TIMES = {"jct": "completion", "jrt": "running", "jwt": "waiting"}
 """Completion is running and waiting together."""
-MOST_POINTS = 400
+MOST_POINTS = 250
 """Of one curve: more than a screen tells apart."""
 
 
