@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pod_circuits import could_start, pod_lanes_program, random_parts
+from shifted_jobs import shifted_time
 from tree_states import odd_tiers, three_tiers
 
-from ropewalk.routing import single_paths
-from ropewalk.sim import simulate
-from ropewalk.task import TaskKind, make_graph
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.occupancy import Occupancy
@@ -122,22 +120,7 @@ def test_flows_of_all_jobs_at_once_take_what_their_nics_take(world, seed):
     if not jobs:
         return
     wires, shift = InsideWires.of(where, jobs), int(rng.integers(1, 30))
-    src = np.concatenate([job.gpus for job in jobs]).astype(np.int64)
-    dst = np.concatenate([np.roll(job.gpus, -(shift % job.size or 1)) for job in jobs]).astype(np.int64)
-    order = np.argsort(src)
-    src, dst = src[order], dst[order]
-    start, link = wires.links(src, dst)
-    fabric = wires.fabric
-    for flow in range(len(src)):
-        path = link[start[flow] : start[flow + 1]]
-        assert fabric.link_src[path[0]] == src[flow]
-        assert fabric.link_dst[path[-1]] == dst[flow]
-        assert (fabric.link_dst[path[:-1]] == fabric.link_src[path[1:]]).all()
-    ends = src.astype(np.int32), dst.astype(np.int32)
-    routes = single_paths(fabric, *ends, start, link.astype(np.int32))
-    flows = len(src)
-    graph = make_graph([TaskKind.TRANSFER] * flows, *ends, [1e9] * flows, np.zeros(flows + 1, np.int64), [])
-    assert simulate(graph, routes).makespan == pytest.approx(1e9 / where.nic_bandwidth, rel=1e-9)
+    assert shifted_time(wires, jobs, shift) == pytest.approx(1e9 / where.nic_bandwidth, rel=1e-9)
 
 
 @settings(max_examples=40, deadline=None)
