@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from documented import blocks
 from slurm_machine import free_ports
 
 pytest.importorskip("torch", reason='needs PyTorch: pip install "ropewalk[torch]"')
@@ -64,3 +65,22 @@ def test_training_loops_of_the_page_about_orders_end_with_the_same_weights_on_al
     assert len(weights) == RANKS
     assert len(set(weights)) == 1
     assert (tmp_path / file).is_file()
+
+
+def test_the_commands_of_the_page_about_models_read_the_modules_that_it_shows(tmp_path, monkeypatch, ropewalk):
+    monkeypatch.chdir(tmp_path)
+    for shown in blocks("docs/models.md", "python"):
+        if shown.text.startswith("# "):  # the name of its file
+            Path(shown.text.splitlines()[0].removeprefix("# ")).write_text(shown.text)
+    commands = [command for block in blocks("docs/models.md", "console") for command in block.commands]
+    assert len(commands) == 2
+    for command in commands:
+        answer = ropewalk(*command[1:])
+        assert answer.code == 0, answer.stderr
+
+
+def test_the_collective_that_the_manual_runs_runs(ropewalk):
+    shown = [command for block in blocks("docs/collective.md", "console") for command in block.commands]
+    (run,) = [command for command in shown if "--run" in command]
+    answer = ropewalk(*run[1:])
+    assert answer.code == 0, answer.stderr
