@@ -21,6 +21,8 @@ BATCH = typer.Option(
 SEQ = typer.Option(None, "--seq", "--sequence", min=1, help="Sequence length in tokens.", rich_help_panel=MODEL)
 DTYPE = typer.Option(
     "bf16",
+    "--dtype",
+    "--precision",
     help="Precision: bf16, fp16, tf32, fp32, or low-precision GEMMs: fp8, fp8-delayed, fp8-block, mxfp8, nvfp4.",
     rich_help_panel=MODEL,
 )

@@ -20,10 +20,10 @@ BITS = 8
 THROUGHPUT = StripMeasure(
     "payload received",
     lambda facts: facts.received * BITS,
-    lambda bits_per_s: quantity.bandwidth(bits_per_s / BITS),
+    ((1e12, "Tbps"), (1e9, "Gbps"), (1e6, "Mbps"), (1e3, "kbps"), (1.0, "bps")),
     lambda facts: facts.watched_capacity * BITS,
 )
-QUEUE = StripMeasure("queued", lambda facts: facts.longest_queue, quantity.size)
+QUEUE = StripMeasure("queued", lambda facts: facts.longest_queue, ((1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")))
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,8 @@ def test_the_curve_of_the_server_carries_what_it_received(answer, read_page):
     row = next(row for row in answer.rows if (row.logical, row.level, row.transport) == ("ps", "packet", "rdma-pfc"))
     spans = np.diff(row.packet.time_s, prepend=0.0)
     assert len(curves) == 2
-    assert (np.array(curves[0]["y"][:-1]) / 8 * spans).sum() == pytest.approx(6e6, rel=1e-4)
+    assert "Gbps" in curves[0]["hovertemplate"]
+    assert (np.array(curves[0]["y"][:-1]) * 1e9 / 8 * spans).sum() == pytest.approx(6e6, rel=1e-4)
 
 
 def test_of_a_sweep_the_largest_is_shown_over_time():
