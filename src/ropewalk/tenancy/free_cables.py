@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.tenancy.allocation import CableColumns
+from ropewalk.tenancy.words import words_of
 
 WORD = 64
 """Switches above whose state fits one word."""
@@ -49,7 +50,7 @@ class FreeCables:
         below, above = np.nonzero(self.count)
         padded = np.zeros((len(self.bits), self._words * WORD), bool)
         padded[below, above - self.first[below]] = True
-        self.words = np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+        self.words = words_of(padded)
 
     @property
     def _columns(self) -> tuple[Any, ...]:

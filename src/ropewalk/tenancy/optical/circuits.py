@@ -51,12 +51,13 @@ class Ends:
     switch: NDArray[np.int64]
 
 
-def ends_of(plant: OpticalPlant | PodOpticalPlant, held: Allocation) -> Ends:
-    """The fibres that a job holds, one entry for each fibre of a leaf."""
-    if held.stage not in ("ocs", "ocs-pods"):
+def ends_of(plant: OpticalPlant | PodOpticalPlant, *held: Allocation) -> Ends:
+    """The fibres that jobs hold, one entry for each fibre of a leaf."""
+    columns = [one.circuit_columns for one in held if one.stage in ("ocs", "ocs-pods")]
+    if not columns:
         empty = np.zeros(0, np.int64)
         return Ends(empty, empty, empty)
-    leaf, spine, cable = held.circuit_columns
+    leaf, spine, cable = (np.concatenate(column) for column in zip(*columns, strict=True))
     straight = spine >= plant.packet_spines
     switch = np.where(straight, spine - plant.packet_spines, cable)
     return Ends(leaf, np.where(straight, NONE, spine), switch)

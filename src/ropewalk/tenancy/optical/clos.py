@@ -74,7 +74,7 @@ def quick_network(
             return None
         laid = lay_all(fibres, leafs, spines)
         if not isinstance(laid, int):
-            return VirtualClos(spines, laid.switches())
+            return VirtualClos(spines, laid)
         room[laid] = spines[laid] - 1
     return None
 
@@ -99,7 +99,7 @@ def spine_room(fibres: FreeFibres, leafs: NDArray[np.int64]) -> NDArray[np.int64
     rows = np.flatnonzero(leafs)
     reachable = np.minimum(fibres.spine, fibres.leaf[rows].sum(axis=0)).sum(axis=1)
     by_ports = np.minimum(reachable, fibres.of_spine) // int(leafs.sum())
-    by_leaf = (fibres.common[rows] // leafs[rows][:, None]).min(axis=0)
+    by_leaf = (fibres.common_of(rows) // leafs[rows][:, None]).min(axis=0)
     return np.asarray(np.minimum(by_ports, by_leaf), np.int64)
 
 

@@ -11,12 +11,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints, Words
 from ropewalk.errors import ClusterError, Findings, PhysicsError
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.occupancy import Occupancy
-from ropewalk.tenancy.optical.circuits import NONE, Ends, ends_of
+from ropewalk.tenancy.optical.circuits import NONE, ends_of
 from ropewalk.tenancy.optical.plant import OpticalPlant
 from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
+from ropewalk.tenancy.words import words_of
 
 
 @dataclass(frozen=True)
@@ -37,9 +39,25 @@ class FreeFibres:
         return np.asarray(self.spine.sum(axis=1), np.int64)
 
     @cached_property
-    def common(self) -> NDArray[np.int64]:
+    def leaf_words(self) -> Words:
+        """[leaf, word]: bit k says that the fibre to switch k is free."""
+        return words_of(self.leaf)
+
+    @cached_property
+    def spine_words(self) -> Words:
+        """[spine, word]: bit k says that it has a free fibre at switch k."""
+        return words_of(self.spine > 0)
+
+    @cached_property
+    def common(self) -> Ints:
         """[leaf, spine]: switches through which the two could be joined now."""
-        return np.asarray((self.leaf.astype(np.float32) @ (self.spine > 0).T.astype(np.float32)).astype(np.int64))
+        return self.common_of(np.arange(len(self.leaf)))
+
+    def common_of(self, leafs: Ints) -> Ints:
+        """The same of some leafs, row by row."""
+        from ropewalk.tenancy.optical._fibres_kernel import shared_switches
+
+        return np.asarray(shared_switches(self.leaf_words[leafs], self.spine_words), np.int64)
 
 
 def optical(state: Occupancy) -> OpticalPlant:
@@ -87,8 +105,7 @@ def laid_beside(state: Occupancy, old: Allocation) -> Allocation:
 def taken(state: Occupancy, plant: OpticalPlant | PodOpticalPlant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Circuits at every fibre of the leafs and at the fibres of every spine; more than there are is a bug."""
     holders = (*state.jobs.values(), *state.releasing.values())
-    held = [ends_of(plant, allocation) for allocation in holders if allocation.has_circuits]
-    ends = Ends(*(np.concatenate([np.zeros(0, np.int64), *column]) for column in _columns(held)))
+    ends = ends_of(plant, *(allocation for allocation in holders if allocation.has_circuits))
     leaf = np.zeros(plant.leaf_fibres.shape, np.int64)
     np.add.at(leaf, (ends.leaf, ends.switch), 1)
     spine = np.zeros(plant.spine_fibres.shape, np.int64)
@@ -104,7 +121,3 @@ def taken(state: Occupancy, plant: OpticalPlant | PodOpticalPlant) -> tuple[NDAr
         )
     findings.raise_if_any()
     return leaf, spine
-
-
-def _columns(held: list[Ends]) -> tuple[list[NDArray[np.int64]], list[NDArray[np.int64]], list[NDArray[np.int64]]]:
-    return [ends.leaf for ends in held], [ends.spine for ends in held], [ends.switch for ends in held]

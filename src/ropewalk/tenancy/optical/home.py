@@ -19,6 +19,7 @@ from ropewalk.tenancy.optical.lanes import CoreLanes
 from ropewalk.tenancy.optical.laying import Laying
 from ropewalk.tenancy.vclos.search import NODE_BUDGET
 from ropewalk.tenancy.vclos.subtree import FoundTree, search_subtree
+from ropewalk.tenancy.words import words_of
 
 NOWHERE = -1
 
@@ -48,9 +49,9 @@ def home_words(state: Occupancy, plant: CoreOpticalPlant, fibres: FreeFibres) ->
     wanted = np.zeros(fibres.spine.shape, np.int64)
     np.add.at(wanted, (core[free], switch[free]), 1)
     free &= fibres.spine[core, switch] >= wanted[core, switch]
-    padded = np.zeros((plant.spines, -(-plant.packet_cores // 64) * 64), bool)
+    padded = np.zeros((plant.spines, plant.packet_cores), bool)
     padded[spine[free], core[free]] = True
-    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    return words_of(padded)
 
 
 def over_home_circuits(

@@ -7,14 +7,18 @@ has fibres there, and colours that other jobs hold are gone. Where nothing is go
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice, repeat
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.tenancy.optical.fibres import FreeFibres
 
+Switches = dict[tuple[int, int], list[int]]
+"""(leaf, spine): the switches of the circuits between the two, ascending."""
 MOST_CHAINS = 400
 """Chains tried for one circuit before it is left to the integer program; nearly all succeed within a few."""
 
@@ -37,8 +41,10 @@ class Laying:
     """(spine, switch): the leafs of the circuits laid there."""
 
     @classmethod
-    def over(cls, fibres: FreeFibres) -> Laying:
-        levels = [masks(fibres.spine == count) for count in range(int(fibres.spine.max(initial=0)) + 1)]
+    def over(cls, fibres: FreeFibres, most: int | None = None) -> Laying:
+        """Over free fibres; `most` that a spine can have at a switch when circuits of this job move away."""
+        most = int(fibres.spine.max(initial=0)) if most is None else most
+        levels = [masks(fibres.spine == count) for count in range(most + 1)]
         with_room = [list(of_spine) for of_spine in zip(*levels, strict=True)]
         return cls(masks(fibres.leaf), fibres.spine.tolist(), masks(fibres.spine > 0), with_room)
 
@@ -61,18 +67,18 @@ class Laying:
                     return True
         return False
 
-    def switches(self) -> dict[tuple[int, int], list[int]]:
-        """(leaf, spine): the switches of the circuits between the two, ascending."""
-        found: dict[tuple[int, int], list[int]] = {}
-        for (leaf, switch), spine in sorted(self.spine_at.items()):
-            found.setdefault((leaf, spine), []).append(switch)
-        return found
+    def switches(self) -> Switches:
+        return _by_ends((leaf, switch, spine) for (leaf, switch), spine in sorted(self.spine_at.items()))
+
+    def remember(self, leaf: int, spine: int, switch: int) -> None:
+        """Write down a circuit of this job whose fibres are taken."""
+        self.spine_at[leaf, switch] = spine
+        self.leafs_at.setdefault((spine, switch), []).append(leaf)
 
     def _join(self, leaf: int, spine: int, switch: int) -> None:
         self.free[leaf] &= ~(1 << switch)
         self._fill(spine, switch, -1)
-        self.spine_at[leaf, switch] = spine
-        self.leafs_at.setdefault((spine, switch), []).append(leaf)
+        self.remember(leaf, spine, switch)
 
     def _part(self, leaf: int, spine: int, switch: int) -> None:
         self.free[leaf] |= 1 << switch
@@ -129,22 +135,45 @@ class Laying:
             self._join(leaf, spine, spare if switch == wanted else wanted)
 
 
-def lay_all(fibres: FreeFibres, leafs: NDArray[np.int64], spines: NDArray[np.int64]) -> Laying | int:
+def lay_all(fibres: FreeFibres, leafs: Ints, spines: Ints) -> Switches | int:
     """Lay leafs[i] * spines[j] circuits between every leaf i and spine j; answers the spine that could not be joined.
 
     `leafs` are the virtual leafs on every leaf, `spines` the virtual spines on every spine.
     """
-    laying = Laying.over(fibres)
+    from ropewalk.tenancy.optical._fibres_kernel import lay_plainly
+
     rows = np.flatnonzero(leafs)
     # Leafs with the least choice come first; each asks for the circuits of one virtual spine in turn.
     slack = fibres.of_leaf[rows] - leafs[rows] * int(spines.sum())
-    order = rows[np.argsort(slack, kind="stable")].tolist()
+    order = rows[np.argsort(slack, kind="stable")]
+    free, room = fibres.leaf.copy(), fibres.spine.copy()
+    laid = np.empty((int(leafs.sum() * spines.sum()), 3), np.int64)
+    count = lay_plainly(free, room, order, leafs, spines, laid)
+    if count == len(laid):
+        ascending = laid[np.lexsort((laid[:, 2], laid[:, 0]))].tolist()
+        return _by_ends((leaf, switch, spine) for leaf, spine, switch in ascending)
+    laying = Laying.over(FreeFibres(free, room), int(fibres.spine.max(initial=0)))
+    for leaf, spine, switch in laid[:count].tolist():
+        laying.remember(leaf, spine, switch)
+    for leaf, spine in islice(_in_turn(order, leafs, spines), count, None):
+        if not laying.lay(leaf, spine):
+            return spine
+    return laying.switches()
+
+
+def _in_turn(order: Ints, leafs: Ints, spines: Ints) -> Iterator[tuple[int, int]]:
+    """(leaf, spine) of every circuit, in the order in which they are laid."""
     for spine in np.flatnonzero(spines).tolist():
-        for leaf in order:
-            for _ in range(int(leafs[leaf] * spines[spine])):
-                if not laying.lay(leaf, spine):
-                    return spine
-    return laying
+        for leaf in order.tolist():
+            yield from repeat((leaf, spine), int(leafs[leaf] * spines[spine]))
+
+
+def _by_ends(circuits: Iterable[tuple[int, int, int]]) -> Switches:
+    """Circuits (leaf, switch, spine), ascending, by the leaf and spine that they join."""
+    found: Switches = {}
+    for leaf, switch, spine in circuits:
+        found.setdefault((leaf, spine), []).append(switch)
+    return found
 
 
 def masks(rows: NDArray[np.bool_]) -> list[int]:

@@ -44,11 +44,11 @@ def quick_pod_lanes(parts: Sequence[LeafPart], candidates: Ints, count: int) -> 
         for part in parts:
             wanted = np.zeros(len(part.fibres.spine), np.int64)
             wanted[chosen] = 1
-            laying = lay_all(part.fibres, part.leafs, wanted)
-            if isinstance(laying, int):
-                left.remove(laying)
+            switches = lay_all(part.fibres, part.leafs, wanted)
+            if isinstance(switches, int):
+                left.remove(switches)
                 break
-            laid.append(laying.switches())
+            laid.append(switches)
         else:
             return PodLanes(chosen, tuple(laid))
     return None

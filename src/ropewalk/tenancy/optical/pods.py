@@ -32,6 +32,7 @@ from ropewalk.tenancy.vclos.search import NODE_BUDGET, Found, search_leafs
 from ropewalk.tenancy.vclos.search import Undecided as Unsearched
 from ropewalk.tenancy.vclos.shapes import Shapes, over_pods
 from ropewalk.tenancy.vclos.tree_allocation import tree_allocation
+from ropewalk.tenancy.words import words_of
 
 STAGE: Stage = "ocs-core"
 
@@ -173,7 +174,7 @@ def _able(state: Occupancy, fibres: FreeFibres, cores: int) -> NDArray[np.uint64
     tiers = state.plant.tiers
     padded = np.zeros((tiers.pods, 64 * state.spine_words.shape[1]), bool)
     padded[tiers.pod_of_spine, tiers.lane_of_spine()] = fibres.of_leaf >= cores
-    return np.packbits(padded, axis=1, bitorder="little").view("<u8").astype(np.uint64)
+    return words_of(padded)
 
 
 def _spines(state: Occupancy, fibres: FreeFibres, rows: Ints, spines: int) -> Iterator[Ints]:

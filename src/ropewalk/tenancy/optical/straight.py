@@ -67,17 +67,14 @@ def _best_pair(
     idle: NDArray[np.int64], fibres: FreeFibres, first: int, second: int, width: int
 ) -> tuple[int, int] | None:
     """(leaf of the larger part, leaf of the smaller) with the fewest idle servers together."""
+    from ropewalk.tenancy.optical._fibres_kernel import cheapest_pair
+
     larger = np.flatnonzero((idle >= first) & (fibres.of_leaf >= width))
     smaller = np.flatnonzero((idle >= second) & (fibres.of_leaf >= width))
     if not len(larger) or not len(smaller):
         return None
-    free = fibres.leaf.astype(np.float32)
-    good = (free[larger] @ free[smaller].T >= width) & (larger[:, None] != smaller)
-    if not good.any():
-        return None
-    cost = np.where(good, idle[larger][:, None] + idle[smaller], np.iinfo(np.int64).max)
-    row, column = np.unravel_index(int(np.argmin(cost)), cost.shape)
-    return int(larger[row]), int(smaller[column])
+    one, other = cheapest_pair(fibres.leaf_words, larger, smaller, idle, width)
+    return None if one < 0 else (int(one), int(other))
 
 
 def _least_useful(fibres: FreeFibres, pair: tuple[int, int], width: int) -> list[int]:
