@@ -10,6 +10,7 @@ from collective_names import PUBLISHED
 from ropewalk.collectives import dedicated_servers, shared_servers
 from ropewalk.collectives.cost import ClosedForm, bandwidth_bound, closed_form, closed_forms, counted, counted_at_hosts
 from ropewalk.collectives.cost import dedicated_servers as dedicated_form
+from ropewalk.collectives.halving_doubling import halving_doubling_all_reduce
 from ropewalk.collectives.table import program_on
 from ropewalk.errors import FabricError, ProgramError, RouteError
 from ropewalk.fabric import (
@@ -76,6 +77,18 @@ def test_every_formula_on_a_switch_is_what_counting_gives():
     seen = assert_formulas_equal_counting(SWITCHES, ON_TREES, without_formula=("halving-doubling",))
     folded = sum(switch.hosts & (switch.hosts - 1) != 0 for switch in SWITCHES)
     assert seen == len(SWITCHES) * 2 * 9 - 2 * folded
+
+
+@pytest.mark.parametrize("hosts", [3, 5, 6, 7, 12])
+def test_ranks_that_fold_send_their_whole_buffer_in_and_out(hosts):
+    """In step, the busiest rank of every round adds up to the form, although it is an estimate."""
+    form, program = closed_form("halving-doubling", IdealSwitch(hosts), "dmodk"), halving_doubling_all_reduce(hosts)
+    busiest = (
+        max(np.bincount(ends, one.pattern.chunks).max() for ends in (one.pattern.src, one.pattern.dst))
+        for one in program.rounds
+    )
+    assert form.bandwidth_term == sum(Fraction(int(chunks), program.chunks) for chunks in busiest)
+    assert (form.edition, form.rounds) == ("counted", len(program.rounds))
 
 
 def test_every_formula_on_fat_trees_is_what_counting_gives():

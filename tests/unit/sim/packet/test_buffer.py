@@ -103,3 +103,9 @@ def test_a_lossy_switch_drops_what_its_egress_queue_may_not_hold() -> None:
     assert take_in(world, FROM_H1, TO_H0, 1_000)
     world.queues["bytes"][TO_H0 * 2 + 1] = 2_001
     assert not take_in(world, FROM_H1, TO_H0, 1_000)
+
+
+def test_marks_begin_at_4_kB_and_are_certain_at_16_kB_for_each_gbps_of_a_port() -> None:
+    links = _world().links
+    assert (links["kmin"] / 1e3).tolist() == [4 * 40] * len(links)
+    assert (links["kmax"] / 1e3).tolist() == [16 * 40] * len(links)

@@ -274,6 +274,12 @@ def test_bad_traces_are_told_with_file_line_and_remedy(tmp_path, text, message):
     assert message in str(problem.value)
 
 
+def test_an_incomplete_header_is_of_the_format_that_it_has_most_of(tmp_path):
+    """Three of the four columns of an ITP log, and no more of any longer header."""
+    with pytest.raises(ClusterError, match=r"the column 'num_gpu' is missing"):
+        _trace(tmp_path, "job_id,submission_time,duration\na,0,60\n")
+
+
 def test_many_mistakes_are_cut_short(tmp_path):
     with pytest.raises(ClusterError, match=r"21 findings") as problem:
         _trace(tmp_path, OWN + "".join(f"a{n},8,-1,60\n" for n in range(1000)))
