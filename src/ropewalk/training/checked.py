@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 
+from ropewalk.arrays import Floats
 from ropewalk.device.device import Device, precision
 from ropewalk.documents import packaged_text
 from ropewalk.documents.from_csv import table_records
@@ -24,7 +25,9 @@ from ropewalk.workload.workload import Workload
 FEWEST = 3
 """Runs that say something about others."""
 MANY = 10
-"""Runs of which the outermost tenth on either side is left out."""
+"""Runs of which the outermost tenth on either side is left out; of fewer the spread is estimated."""
+STUDENT = {3: 1.638, 4: 1.533, 5: 1.476, 6: 1.440, 7: 1.415, 8: 1.397, 9: 1.383}
+"""Quantiles of Student's t at 90 %, by degrees of freedom: 80 % lie between minus and plus this many deviations."""
 FURTHER = 2
 """A run on more GPUs than this many times the most that were checked is outside of what was checked."""
 EAGER = "eager"
@@ -125,11 +128,22 @@ def expected(seconds: float, sort: Sort, gpus: int) -> Expected:
         known = ("no comparable runs were", "only one comparable run was", "only two comparable runs were")[len(alike)]
         return Expected(None, None, len(alike), f"{known} checked ({sort.said()})")
     fewest, most = min(run.gpus for run in alike), max(run.gpus for run in alike)
-    measured = seconds / (1 + np.array([run.error for run in alike]))
-    outer = 0.1 if len(alike) >= MANY else 0.0
-    low, high = (float(one) for one in np.quantile(measured, [outer, 1 - outer]))
-    part = "80 %" if outer else "all"
+    off = np.log1p([run.error for run in alike])
+    low, high = (seconds * float(one) for one in np.exp(_inner(off)))
+    basis = "80 % of" if len(alike) >= MANY else "80 % by the errors of"
     on = "1 GPU" if most == 1 else f"{most} GPUs" if fewest == most else f"{fewest} to {most} GPUs"
-    why = f"{part} of {len(alike)} checked comparable runs, on {on}"
+    why = f"{basis} {len(alike)} checked comparable runs, on {on}"
     further = f"; {gpus} GPUs are outside the checked range" if gpus > FURTHER * most else ""
     return Expected(low, high, len(alike), why + further)
+
+
+def _inner(off: Floats) -> Floats:
+    """Between which logarithms of measured over predicted time 80 % lie, from logarithms of predicted over measured.
+
+    A few runs do not tell an error of all such predictions from chance, so none is assumed: errors are normal around 0.
+    """
+    if len(off) >= MANY:
+        inner: Floats = np.quantile(-off, [0.1, 0.9])
+        return inner
+    reach = STUDENT[len(off)] * np.sqrt(np.mean(off**2))
+    return np.array([-reach, reach])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy import exp, log1p
+from scipy import stats
 
 from ropewalk.device.device import device
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.training import TrainingQuestion, answer, checked
-from ropewalk.training.checked import CheckedRun, Sort, checked_runs, expected, sort_of
+from ropewalk.training.checked import FEWEST, MANY, STUDENT, CheckedRun, Sort, _inner, checked_runs, expected, sort_of
 from ropewalk.workload.zoo import build
 
 HERE = Sort("Here", "dense", 16, "eager", "full")
@@ -24,11 +30,24 @@ def errors(monkeypatch):
     return known
 
 
-def test_a_few_runs_bound_the_step_by_their_worst_errors(errors):
-    errors(-0.2, 0.0, 0.25)  # predicted too fast by a fifth: it takes 1 / 0.8
+def test_a_few_runs_give_an_interval_around_the_prediction_by_students_t(errors):
+    errors(-0.2, 0.0, 0.25)  # equally far in logarithms: 0.8 = 1 / 1.25
     found = expected(8.0, HERE, 8)
-    assert (found.low_s, found.high_s) == (pytest.approx(6.4), pytest.approx(10.0))
-    assert found.said() == "6.4 s to 10 s; all of 3 checked comparable runs, on 8 GPUs"
+    reach = 1.25 ** (1.638 * sqrt(2 / 3))  # Student's t for 3 degrees of freedom at 90 %
+    assert (found.low_s, found.high_s) == (pytest.approx(8 / reach), pytest.approx(8 * reach))
+    assert found.said() == "5.936 s to 10.78 s; 80 % by the errors of 3 checked comparable runs, on 8 GPUs"
+
+
+@given(st.lists(st.floats(-0.5, 1), min_size=3, max_size=9))
+def test_intervals_of_a_few_runs_contain_the_prediction(found):
+    low, high = exp(_inner(log1p(found)))
+    assert low <= 1 <= high
+    assert low * high == pytest.approx(1)
+
+
+def test_students_quantiles_are_those_of_the_distribution():
+    assert {runs: round(float(stats.t.ppf(0.9, runs)), 3) for runs in STUDENT} == STUDENT
+    assert set(STUDENT) == set(range(FEWEST, MANY))
 
 
 def test_of_many_runs_the_outermost_are_left_out(errors):
