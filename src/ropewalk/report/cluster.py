@@ -46,7 +46,7 @@ class WaitingRow:
 def cluster_page(found: Comparison, gpu_hour: float = GPU_HOUR) -> str:
     """One self-contained HTML page: all seeds in the tables, the first of them over time."""
     study = found.first
-    charts = [means_chart(study), distribution_chart(study), over_time_chart(study)]
+    charts = [means_chart(found), distribution_chart(study), over_time_chart(study)]
     reasons = reasons_chart(study)
     if reasons is not None:
         charts.append(reasons)
@@ -223,7 +223,7 @@ def _reading(found: Comparison) -> list[str]:
     study = found.first
     names = {policy.name for policy in study.policies}
     notes = [
-        "Intervals are 95 % intervals of the mean over seeds; differences are taken seed by seed. Charts, "
+        "Intervals are 95 % intervals of the mean over seeds; differences are taken seed by seed. Other charts, "
         "circuits, cables, the list of waiting jobs and that of jobs that never start are of the first seed.",
         "Lost GPU-hours: excess run time over an uncontended network, and idle GPUs that waiting jobs could have "
         "used by count. Fairness: Jain's index of completion time over uncontended run time.",

@@ -13,6 +13,7 @@ from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View
 from ropewalk.report.cluster_words import REASONS, duration, reason
+from ropewalk.tenancy.compared import Comparison
 from ropewalk.tenancy.policies import POLICIES
 from ropewalk.tenancy.record import BEHIND_HEAD
 from ropewalk.tenancy.study import ClusterStudy
@@ -32,16 +33,23 @@ MOST_POINTS = 250
 """Of one curve: more than a screen tells apart."""
 
 
-def means_chart(study: ClusterStudy) -> Chart:
-    """Mean running and waiting time under every policy; together they are the completion time."""
-    rows = list(range(len(study.policies)))
-    runs = study.timelines
-    least = min((run.mean_jct_s for run in runs if run.jobs), default=0.0)
-    texts = [_mean_said(run, least) for run in runs]
+def means_chart(found: Comparison) -> Chart:
+    """Running and waiting time under every policy, means over jobs and seeds; together they are the completion time."""
+    rows = list(range(len(found.policies)))
+    completion = {one.name: found.spread(one.name, "mean_jct_s").mean for one in found.policies}
+    least = min((completion[name] for name in completion if not found.starts_none(name)), default=0.0)
+    texts = [
+        "no job can start" if found.starts_none(name) else _mean_said(mean, least) for name, mean in completion.items()
+    ]
+    parts = {
+        measure: [found.spread(one.name, measure).mean for one in found.policies]
+        for measure in ("mean_jrt_s", "mean_jwt_s")
+    }
+    over = f"mean over jobs and {len(found.seeds)} seeds" if len(found.seeds) > 1 else "mean over jobs"
     figure: Figure = {
         "data": [
-            _bars("running", rows, [run.mean_jrt_s for run in runs], RUNNING),
-            _bars("waiting", rows, [run.mean_jwt_s for run in runs], WAITING)
+            _bars("running", rows, parts["mean_jrt_s"], RUNNING),
+            _bars("waiting", rows, parts["mean_jwt_s"], WAITING)
             | {
                 "text": texts,
                 "textposition": "outside",
@@ -52,8 +60,8 @@ def means_chart(study: ClusterStudy) -> Chart:
         "layout": layout(
             38 * len(rows) + 90,
             barmode="stack",
-            xaxis=_time_axis(max(run.mean_jct_s for run in runs) * 1.22, "mean over jobs, first seed"),
-            yaxis=_names_axis(study),
+            xaxis=_time_axis(max(completion.values()) * 1.22, over),
+            yaxis=_names_axis(found.first),
         ),
     }
     return Chart(
@@ -66,12 +74,9 @@ def means_chart(study: ClusterStudy) -> Chart:
     )
 
 
-def _mean_said(run: Timeline, least: float) -> str:
+def _mean_said(mean: float, least: float) -> str:
     """Beside a bar: how long, and how many times the least of all."""
-    if not run.jobs:
-        return "no job can start"
-    again = "" if run.mean_jct_s == least else f" · {quantity.times(run.mean_jct_s / least)}"
-    return duration(run.mean_jct_s) + again
+    return duration(mean) + ("" if mean == least else f" · {quantity.times(mean / least)}")
 
 
 def distribution_chart(study: ClusterStudy) -> Chart:

@@ -50,6 +50,7 @@ def _environment() -> Environment:
         loader=PackageLoader("ropewalk.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=quantity.unbroken,
         trim_blocks=True,
         lstrip_blocks=True,
     )

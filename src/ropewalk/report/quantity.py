@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from typing import Any
 
 from ropewalk.units import show_bandwidth, show_seconds, show_size
 
@@ -28,6 +30,20 @@ def gigabytes(bytes_per_s: float) -> str:
 def _together(text: str) -> str:
     """A number and its unit stay on one line."""
     return text.replace(" ", "\u00a0")
+
+
+_NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:±|%|[mµu]?s|min|h|W|[kMGT]B|[MGT]bps)(?![\w/]))|(?<=±) (?=\d)")
+
+
+def unbroken(value: Any) -> Any:
+    """A sentence with its numbers and their units on one line, as it stands on a page; markup stays as it is.
+
+    >>> unbroken("it takes 2.9 s, 5 ± 1 % more").split(" ")
+    ['it', 'takes', '2.9\\xa0s,', '5\\xa0±\\xa01\\xa0%', 'more']
+    """
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return _NUMBER_AND_UNIT.sub("\u00a0", value)
 
 
 def count(value: int) -> str:

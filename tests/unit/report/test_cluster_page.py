@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ropewalk.report.cluster import cluster_page, lead, policy_rows, waiting_rows
-from ropewalk.report.cluster_charts import MOST_POINTS, cumulative, policy_colours, sampled
+from ropewalk.report.cluster_charts import MOST_POINTS, cumulative, means_chart, policy_colours, sampled
 from ropewalk.report.cluster_map import Rectangle, rectangles, window
 from ropewalk.report.cluster_verdict import against_common, group_rows, headline
 from ropewalk.report.cluster_words import duration, reason
@@ -52,6 +52,16 @@ def test_every_way_is_in_the_table_the_bars_and_the_curves(found, read_page):
         assert all(trace["y"][-1] == 1.0 for trace in figure["data"])
     for policy in found.policies:
         assert policy.about in page.text
+
+
+def test_bars_are_means_over_seeds_as_the_table_beside_them(found):
+    one = of_one(found)
+    (seed,) = one.seeds
+    late = {name: {**values, "mean_jwt_s": values["mean_jwt_s"] + 10} for name, values in seed.policies.items()}
+    chart = means_chart(replace(one, seeds=(seed, replace(seed, policies=late))))
+    waiting = chart.views[0].figure["data"][1]["x"]
+    assert waiting == pytest.approx([run.mean_jwt_s + 5 for run in found.timelines])
+    assert "2 seeds" in json.dumps(chart.views[0].figure["layout"])
 
 
 def test_policies_under_which_no_job_can_start_have_dashes_and_no_times(read_page):
