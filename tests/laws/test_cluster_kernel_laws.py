@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ropewalk.tenancy._paths_kernel import hashed, least_loaded
 from ropewalk.tenancy.pacing._sharing_kernel import sample
+from ropewalk.tenancy.pacing.laid import Drawn, Laid, nothing_seen
 
 Phase = tuple[float, float, int, list[tuple[int, int, float]]]
 """(floor, seconds of a flow, load of a NIC, (up, down, weight) of its flows)."""
@@ -61,9 +62,8 @@ def test_snapshots_are_what_plain_counting_says(jobs: list[list[Phase]], seed: i
     lasts = [random.choice([0.4, 0.7, 1.0], len(ways)) for ways in flows]
     shape = (len(jobs), 5)
     moment, probe = random.random(shape), random.random(shape)
-    stretch, met, probed = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.int64)
-    load = np.zeros(LINKS)
-    sample(
+    seen, load = nothing_seen(*shape), np.zeros(LINKS)
+    laid = Laid(
         start,
         np.array([phase[0] for phase in flat]),
         np.array([phase[1] for phase in flat]),
@@ -74,8 +74,9 @@ def test_snapshots_are_what_plain_counting_says(jobs: list[list[Phase]], seed: i
         np.array([(up, down) for ways in flows for up, down, _ in ways], np.int32).reshape(-1, 2),
         np.array([(weight, weight) for ways in flows for _, _, weight in ways]).reshape(-1, 2),
         np.concatenate(lasts),
-        window, iteration, moment, probe, load, stretch, met, probed,
-    )  # fmt: skip
+    )
+    sample(laid, Drawn(window, iteration, moment, probe), load, seen)
+    stretch, met, probed = seen
     assert not load.any()
     for shot in range(shape[1]):
         active = {}

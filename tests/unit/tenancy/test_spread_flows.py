@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from ropewalk.errors import ClusterError
 from ropewalk.tenancy.allocation import Allocation
-from ropewalk.tenancy.pacing._adaptive_kernel import look_for_paths
+from ropewalk.tenancy.pacing._adaptive_kernel import Carried, Switches, look_for_paths
+from ropewalk.tenancy.pacing.laid import Drawn, Laid, nothing_seen
 from ropewalk.tenancy.plant import Plant, plant
 from ropewalk.tenancy.rates import SharedNetwork
 from ropewalk.tenancy.work import Iteration, JobExchange
@@ -115,6 +116,22 @@ def _greedy(ways: list[tuple[int, int]], first: int, up: np.ndarray, down: np.nd
     return chosen
 
 
+def _looked_at(
+    switches: Switches, start: np.ndarray, path: np.ndarray, share: np.ndarray, moments: np.ndarray
+) -> np.ndarray:
+    """How much longer phases take; every job has one phase, of 1 s."""
+    count, ones = len(start) - 1, np.ones(len(start) - 1)
+    cables, above = switches.cables, switches.core_cables
+    carried = Carried(*(np.zeros(one.shape) for one in (cables, cables, above, above)))
+    jobs = Laid(
+        np.arange(count + 1), np.zeros(count), ones, ones, ones, ones, start, path, share, np.ones(len(path))
+    )  # fmt: skip
+    seen = nothing_seen(*moments.shape[1:])
+    look_for_paths(switches, carried, jobs, Drawn(ones, ones, *moments), np.zeros(1), seen)
+    assert not any(one.any() for one in carried)
+    return seen.stretch
+
+
 @settings(max_examples=80)
 @given(st.lists(flows, min_size=2, max_size=4), st.integers(0, 2**32 - 1))
 def test_adaptive_rounds_are_what_plain_counting_says(jobs: list[list[tuple[int, int]]], seed: int) -> None:
@@ -123,18 +140,10 @@ def test_adaptive_rounds_are_what_plain_counting_says(jobs: list[list[tuple[int,
     start = np.concatenate([[0], np.cumsum([len(ways) for ways in jobs])]).astype(np.int64)
     count, shots = len(jobs), 2
     path = np.array([(2 * a, 2 * b + 1) for ways in jobs for a, b in ways], np.int32).reshape(-1, 2)
-    cables, room = np.ones((LEAFS, SPINES)), [np.zeros((LEAFS, SPINES)) for _ in range(2)]
-    ones = np.ones(count)
-    seen, met, probed = np.zeros((count, shots)), np.zeros((count, shots)), np.zeros((count, shots), np.int64)
+    cables = np.ones((LEAFS, SPINES))
     one_pod = np.zeros(LEAFS, np.int64), np.array([0, SPINES]), np.zeros(SPINES, np.int64), np.zeros(SPINES, np.int64)
-    no_cores = [np.zeros((SPINES, 0)) for _ in range(3)]
-    look_for_paths(
-        cables, no_cores[0], *one_pod, *room, *no_cores[1:],
-        np.arange(count + 1), np.zeros(count), ones, ones, ones, ones, start, path,
-        np.full(path.shape, 1 / SPINES), np.ones(len(path)), ones, ones, random.random((count, shots)) * 0.9,
-        random.random((count, shots)) * 0.9, np.zeros(2 * LEAFS), seen, met, probed,
-    )  # fmt: skip
-    assert not any(one.any() for one in room)
+    switches = Switches(cables, np.zeros((SPINES, 0)), *one_pod)
+    seen = _looked_at(switches, start, path, np.full(path.shape, 1 / SPINES), random.random((2, count, shots)) * 0.9)
     up, down = np.zeros((LEAFS, SPINES)), np.zeros((LEAFS, SPINES))
     taken = [_greedy(ways, int(start[job]), up, down) for job, ways in enumerate(jobs)]
     for job, ways in enumerate(jobs):
@@ -198,16 +207,11 @@ def test_adaptive_rounds_over_cores_are_what_plain_counting_says(jobs: list[list
     path = np.full((int(start[-1]), 4), -1, np.int32)
     for flow, (a, b) in enumerate(way for ways in jobs for way in ways):
         path[flow, [0, 1 if tiers.pod_of_leaf[a] == tiers.pod_of_leaf[b] else 3]] = 2 * a, 2 * b + 1
-    cables, above, ones = TREE.cables.astype(float), TREE.core_cables.astype(float), np.ones(count)
-    room = [np.zeros(one.shape) for one in (cables, cables, above, above)]
-    seen, met, probed = np.zeros((count, shots)), np.zeros((count, shots)), np.zeros((count, shots), np.int64)
-    look_for_paths(
-        cables, above, tiers.pod_of_leaf, tiers.first_spine, tiers.first_core, tiers.end_core, *room,
-        np.arange(count + 1), np.zeros(count), ones, ones, ones, ones, start, path, np.full(path.shape, 1 / 2),
-        np.ones(len(path)), ones, ones, random.random((count, shots)) * 0.9, random.random((count, shots)) * 0.9,
-        np.zeros(1), seen, met, probed,
+    switches = Switches(
+        TREE.cables.astype(float), TREE.core_cables.astype(float),
+        tiers.pod_of_leaf, tiers.first_spine, tiers.first_core, tiers.end_core,
     )  # fmt: skip
-    assert not any(one.any() for one in room)
+    seen = _looked_at(switches, start, path, np.full(path.shape, 1 / 2), random.random((2, count, shots)) * 0.9)
     load: Links = {}
     taken = [_least_loaded(ways, int(start[job]), load) for job, ways in enumerate(jobs)]
     for job, ways in enumerate(jobs):

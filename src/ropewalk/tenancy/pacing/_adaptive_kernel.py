@@ -1,21 +1,45 @@
 """Snapshots of a network with adaptive routing: flows choose their spines and cores one after the other.
 
-The loops only; what they mean stands in `adaptive.py` and `moments.py`. Paths hold the link up of a flow's leaf (twice
-its number) and, last, the link down of the other one (twice its number plus 1). What a flow takes are three numbers:
-its spine, its core (-1 inside a pod) and the spine of the other pod, or the same one again.
+The loops only; what they mean stands in `adaptive.py` and `moments.py`, what they read and fill in `laid.py`. Paths
+hold the link up of a flow's leaf (twice its number) and, last, the link down of the other one (twice that plus 1).
+What a flow takes are three numbers: its spine, its core (-1 inside a pod) and the spine of the other pod, or the same
+one again.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
+import numpy as np
+
+from ropewalk.arrays import Floats, Ints, Ints32
 from ropewalk.compiled import kernel
-from ropewalk.tenancy.pacing._sharing_kernel import _last_of, _phase_at
+from ropewalk.tenancy.pacing._sharing_kernel import over_links, phase_at, tried
+from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
+
+
+class Switches(NamedTuple):
+    """Cables between leafs and spines, and between spines and cores; which of them belong together."""
+
+    cables: Floats
+    core_cables: Floats
+    pod_of_leaf: Ints
+    first_spine: Ints
+    first_core: Ints
+    end_core: Ints
+
+
+class Carried(NamedTuple):
+    """Flows on cables: `up` and `down` of [leaf, spine], `rise` and `fall` of [spine, core]."""
+
+    up: Floats
+    down: Floats
+    rise: Floats
+    fall: Floats
 
 
 @kernel
-def _end_of(path: NDArray[np.int32], flow: int) -> int:
+def _end_of(path: Ints32, flow: int) -> int:
     """The leaf that a flow goes to."""
     last = path.shape[1] - 1
     link: int = path[flow, last] if path[flow, last] >= 0 else path[flow, 1]
@@ -23,24 +47,12 @@ def _end_of(path: NDArray[np.int32], flow: int) -> int:
 
 
 @kernel
-def _choose(
-    cables: NDArray[np.float64],
-    core_cables: NDArray[np.float64],
-    pod_of_leaf: NDArray[np.int64],
-    first_spine: NDArray[np.int64],
-    first_core: NDArray[np.int64],
-    end_core: NDArray[np.int64],
-    up: NDArray[np.float64],
-    down: NDArray[np.float64],
-    rise: NDArray[np.float64],
-    fall: NDArray[np.float64],
-    a: int,
-    b: int,
-    first: int,
-    taken: NDArray[np.int64],
-) -> None:
+def _choose(switches: Switches, carried: Carried, a: int, b: int, first: int, taken: Ints) -> None:
     """The path whose fullest cable would carry least with one flow more; -1 where no spine leads there."""
-    here, there = pod_of_leaf[a], pod_of_leaf[b]
+    cables, core_cables, first_spine = switches.cables, switches.core_cables, switches.first_spine
+    first_core, end_core = switches.first_core, switches.end_core
+    up, down, rise, fall = carried.up, carried.down, carried.rise, carried.fall
+    here, there = switches.pod_of_leaf[a], switches.pod_of_leaf[b]
     start, spines = first_spine[here], first_spine[here + 1] - first_spine[here]
     best_most, best_sum = np.inf, np.inf
     taken[:] = -1
@@ -79,79 +91,66 @@ def _choose(
 
 
 @kernel
-def _put(
-    up: NDArray[np.float64],
-    down: NDArray[np.float64],
-    rise: NDArray[np.float64],
-    fall: NDArray[np.float64],
-    a: int,
-    b: int,
-    taken: NDArray[np.int64],
-    weight: float,
-) -> None:
+def _put(carried: Carried, a: int, b: int, taken: Ints, weight: float) -> None:
     """Load what a flow has taken, or with a negative weight take the flow away."""
     if taken[0] >= 0:
-        up[a, taken[0]] += weight
-        down[b, taken[2]] += weight
+        carried.up[a, taken[0]] += weight
+        carried.down[b, taken[2]] += weight
         if taken[1] >= 0:
-            rise[taken[0], taken[1]] += weight
-            fall[taken[2], taken[1]] += weight
+            carried.rise[taken[0], taken[1]] += weight
+            carried.fall[taken[2], taken[1]] += weight
 
 
 @kernel
-def look_for_paths(
-    cables: NDArray[np.float64],
-    core_cables: NDArray[np.float64],
-    pod_of_leaf: NDArray[np.int64],
-    first_spine: NDArray[np.int64],
-    first_core: NDArray[np.int64],
-    end_core: NDArray[np.int64],
-    up: NDArray[np.float64],
-    down: NDArray[np.float64],
-    rise: NDArray[np.float64],
-    fall: NDArray[np.float64],
-    phase_start: NDArray[np.int64],
-    floor_s: NDArray[np.float64],
-    flow_s: NDArray[np.float64],
-    alone_s: NDArray[np.float64],
-    nic_flows: NDArray[np.float64],
-    rounds: NDArray[np.float64],
-    flow_start: NDArray[np.int64],
-    path: NDArray[np.int32],
-    share: NDArray[np.float64],
-    lasts: NDArray[np.float64],
-    window_s: NDArray[np.float64],
-    iteration_s: NDArray[np.float64],
-    moment: NDArray[np.float64],
-    probe: NDArray[np.float64],
-    load: NDArray[np.float64],
-    stretch: NDArray[np.float64],
-    met: NDArray[np.float64],
-    probed: NDArray[np.int64],
-) -> None:
-    """As `sample`, with flows that choose.
+def _put_all(carried: Carried, path: Ints32, taken: Ints, first: int, weight: Floats, sign: float) -> None:
+    """Load, or take away, what flows from `first` on have taken."""
+    for at in range(len(taken)):
+        flow = first + at
+        _put(carried, path[flow, 0] // 2, _end_of(path, flow), taken[at], sign * weight[flow])
 
-    `up` and `down` are room for [leaf, spine], `rise` and `fall` for [spine, core]; they come in empty and stay so.
-    """
-    jobs, snapshots = moment.shape
-    active = np.full(jobs, -1, np.int64)
-    into = np.zeros(jobs)
-    linked = np.zeros(len(alone_s))
-    total = np.zeros(jobs)
+
+@kernel
+def _company_on(
+    switches: Switches, carried: Carried, path: Ints32, taken: Ints, first: int, nic_flows: float
+) -> tuple[float, int]:
+    """Flows on the fullest cable that some have taken, and how many of them find more than their NICs send."""
+    fullest, held = 0.0, 0
+    for at in range(len(taken)):
+        spine, core, far = taken[at]
+        if spine >= 0:
+            a, b = path[first + at, 0] // 2, _end_of(path, first + at)
+            company = max(
+                carried.up[a, spine] / switches.cables[a, spine], carried.down[b, far] / switches.cables[b, far]
+            )
+            if core >= 0:
+                over = carried.rise[spine, core] / switches.core_cables[spine, core]
+                under = carried.fall[far, core] / switches.core_cables[far, core]
+                company = max(company, max(over, under))
+            fullest = max(fullest, company)
+            if company > nic_flows * (1 + 1e-9):
+                held += 1
+    return fullest, held
+
+
+@kernel
+def look_for_paths(switches: Switches, carried: Carried, jobs: Laid, drawn: Drawn, load: Floats, seen: Seen) -> None:
+    """As `sample`, with flows that choose; `carried` comes in empty and stays so."""
+    phase_start, flow_start, path, lasts = jobs.phase_start, jobs.flow_start, jobs.path, jobs.lasts
+    moment, probe, iteration_s, window_s = drawn.moment, drawn.probe, drawn.iteration_s, drawn.window_s
+    floor_s, flow_s, alone_s, nic_flows, rounds = jobs.floor_s, jobs.flow_s, jobs.alone_s, jobs.nic_flows, jobs.rounds
+    stretch, met, probed = seen.stretch, seen.met, seen.probed
+    count, snapshots = moment.shape
+    active = np.full(count, -1, np.int64)
+    into = np.zeros(count)
+    linked, total = over_links(jobs)
     taken = np.full((len(path), 3), -1, np.int64)
     weight = np.zeros(len(path))
-    for flow in range(len(path)):
-        weight[flow] = share[flow, 0] * cables[path[flow, 0] // 2].sum()  # a share is that of all cables of the leaf
-    for job in range(jobs):
-        for phase in range(phase_start[job], phase_start[job + 1]):
-            if flow_start[phase + 1] > flow_start[phase]:
-                linked[phase] = alone_s[phase]
-                total[job] += alone_s[phase]
+    for flow in range(len(path)):  # a share is that of all cables of the leaf
+        weight[flow] = jobs.share[flow, 0] * switches.cables[path[flow, 0] // 2].sum()
     for shot in range(snapshots):
-        for job in range(jobs):
-            now, part = _phase_at(
-                window_s, phase_start[job], phase_start[job + 1], moment[job, shot] * iteration_s[job]
-            )  # fmt: skip
+        for job in range(count):
+            where = moment[job, shot] * iteration_s[job]
+            now, part = phase_at(window_s, phase_start[job], phase_start[job + 1], where)
             active[job] = now
             if now >= 0:
                 into[job] = part * rounds[now] % 1.0
@@ -159,13 +158,10 @@ def look_for_paths(
                     taken[flow] = -1
                     if lasts[flow] > into[job]:
                         a, b = path[flow, 0] // 2, _end_of(path, flow)
-                        _choose(cables, core_cables, pod_of_leaf, first_spine, first_core, end_core, up, down, rise,
-                                fall, a, b, flow, taken[flow])  # fmt: skip
-                        _put(up, down, rise, fall, a, b, taken[flow], weight[flow])
-        for job in range(jobs):
-            trial, _ = _phase_at(linked, phase_start[job], phase_start[job + 1], probe[job, shot] * total[job])
-            if trial < 0:
-                trial = _last_of(linked, phase_start[job], phase_start[job + 1])
+                        _choose(switches, carried, a, b, flow, taken[flow])
+                        _put(carried, a, b, taken[flow], weight[flow])
+        for job in range(count):
+            trial, _ = tried(linked, phase_start[job], phase_start[job + 1], probe[job, shot] * total[job])
             probed[job, shot] = trial
             if trial < 0:
                 stretch[job, shot] = 1.0
@@ -173,35 +169,22 @@ def look_for_paths(
                 continue
             own = active[job]
             if own >= 0:
-                for flow in range(flow_start[own], flow_start[own + 1]):
-                    _put(up, down, rise, fall, path[flow, 0] // 2, _end_of(path, flow), taken[flow], -weight[flow])
+                mine = taken[flow_start[own] : flow_start[own + 1]]
+                _put_all(carried, path, mine, flow_start[own], weight, -1.0)
             first, last = flow_start[trial], flow_start[trial + 1]
             chosen = np.full((last - first, 3), -1, np.int64)
             for flow in range(first, last):
                 a, b = path[flow, 0] // 2, _end_of(path, flow)
-                _choose(cables, core_cables, pod_of_leaf, first_spine, first_core, end_core, up, down, rise, fall, a, b,
-                        flow, chosen[flow - first])  # fmt: skip
-                _put(up, down, rise, fall, a, b, chosen[flow - first], weight[flow])
-            fullest, held = 0.0, 0
-            for flow in range(first, last):
-                spine, core, far = chosen[flow - first]
-                if spine >= 0:
-                    a, b = path[flow, 0] // 2, _end_of(path, flow)
-                    company = max(up[a, spine] / cables[a, spine], down[b, far] / cables[b, far])
-                    if core >= 0:
-                        over, under = rise[spine, core] / core_cables[spine, core], fall[far, core]
-                        company = max(company, max(over, under / core_cables[far, core]))
-                    fullest = max(fullest, company)
-                    if company > nic_flows[trial] * (1 + 1e-9):
-                        held += 1
+                _choose(switches, carried, a, b, flow, chosen[flow - first])
+                _put(carried, a, b, chosen[flow - first], weight[flow])
+            fullest, held = _company_on(switches, carried, path, chosen, first, nic_flows[trial])
             stretch[job, shot] = max(floor_s[trial], flow_s[trial] * fullest) / alone_s[trial]
             met[job, shot] = held
-            for flow in range(first, last):
-                _put(up, down, rise, fall, path[flow, 0] // 2, _end_of(path, flow), chosen[flow - first], -weight[flow])
+            _put_all(carried, path, chosen, first, weight, -1.0)
             if own >= 0:
-                for flow in range(flow_start[own], flow_start[own + 1]):
-                    _put(up, down, rise, fall, path[flow, 0] // 2, _end_of(path, flow), taken[flow], weight[flow])
-        up[:] = 0.0
-        down[:] = 0.0
-        rise[:] = 0.0
-        fall[:] = 0.0
+                mine = taken[flow_start[own] : flow_start[own + 1]]
+                _put_all(carried, path, mine, flow_start[own], weight, 1.0)
+        carried.up[:] = 0.0
+        carried.down[:] = 0.0
+        carried.rise[:] = 0.0
+        carried.fall[:] = 0.0

@@ -1,26 +1,20 @@
 """Snapshots of a shared network: who communicates at a moment, and how much longer everybody's round takes then.
 
-The loops only; what they mean stands in `rates.py`. Jobs, phases and flows are laid end to end.
+The loops only; what they mean stands in `moments.py`, what they read and fill in `laid.py`.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats, Ints32
 from ropewalk.compiled import kernel
+from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
 
 
 @kernel
-def _put(
-    load: NDArray[np.float64],
-    path: NDArray[np.int32],
-    share: NDArray[np.float64],
-    lasts: NDArray[np.float64],
-    first: int,
-    last: int,
-    into: float,
-    sign: float,
+def put(
+    load: Floats, path: Ints32, share: Floats, lasts: Floats, first: int, last: int, into: float, sign: float
 ) -> None:
     """Add flows to their links; of a round that is `into` of its way those that still run."""
     for flow in range(first, last):
@@ -33,7 +27,7 @@ def _put(
 
 
 @kernel
-def _phase_at(weight: NDArray[np.float64], first: int, last: int, where: float) -> tuple[int, float]:
+def phase_at(weight: Floats, first: int, last: int, where: float) -> tuple[int, float]:
     """The phase in which `where` seconds of communication fall, and which part of it is over; -1 behind the last."""
     for phase in range(first, last):
         if where < weight[phase]:
@@ -43,64 +37,69 @@ def _phase_at(weight: NDArray[np.float64], first: int, last: int, where: float) 
 
 
 @kernel
-def _last_of(weight: NDArray[np.float64], first: int, last: int) -> int:
-    """The last phase with any weight, -1 where there is none."""
-    for phase in range(last - 1, first - 1, -1):
-        if weight[phase] > 0:
-            return phase
-    return -1
-
-
-@kernel
-def sample(
-    phase_start: NDArray[np.int64],
-    floor_s: NDArray[np.float64],
-    flow_s: NDArray[np.float64],
-    alone_s: NDArray[np.float64],
-    nic_flows: NDArray[np.float64],
-    rounds: NDArray[np.float64],
-    flow_start: NDArray[np.int64],
-    path: NDArray[np.int32],
-    share: NDArray[np.float64],
-    lasts: NDArray[np.float64],
-    window_s: NDArray[np.float64],
-    iteration_s: NDArray[np.float64],
-    moment: NDArray[np.float64],
-    probe: NDArray[np.float64],
-    load: NDArray[np.float64],
-    stretch: NDArray[np.float64],
-    met: NDArray[np.float64],
-    probed: NDArray[np.int64],
-) -> None:
-    """Fill, for every (job, snapshot), how much longer the probed phase takes than alone, and which part of it is met.
-
-    `window_s` is how long others find phases to take, in iterations of `iteration_s`. In a snapshot job j is
-    `moment[j]` of the way through its iteration, which begins with its communication; flows that are done before the
-    end of their round (`lasts`) are no longer there at its end. Independently of that, its phase at `probe[j]` of its
-    communication over links is tried out among the others. `load` comes in empty and is left so.
-    """
-    jobs, snapshots = moment.shape
-    active = np.full(jobs, -1, np.int64)
-    into = np.zeros(jobs)
-    linked = np.zeros(len(alone_s))
-    total = np.zeros(jobs)
-    for job in range(jobs):
+def over_links(jobs: Laid) -> tuple[Floats, Floats]:
+    """Seconds of every phase that uses links, 0 of the others, and their sum for each job."""
+    phase_start, flow_start, alone_s = jobs.phase_start, jobs.flow_start, jobs.alone_s
+    linked, total = np.zeros(len(alone_s)), np.zeros(len(phase_start) - 1)
+    for job in range(len(total)):
         for phase in range(phase_start[job], phase_start[job + 1]):
             if flow_start[phase + 1] > flow_start[phase]:
                 linked[phase] = alone_s[phase]
                 total[job] += alone_s[phase]
+    return linked, total
+
+
+@kernel
+def tried(linked: Floats, first: int, last: int, where: float) -> tuple[int, float]:
+    """The phase over links that is looked at, and which part of it is over; -1 where there is none."""
+    trial, part = phase_at(linked, first, last, where)
+    if trial >= 0:
+        return trial, part
+    for phase in range(last - 1, first - 1, -1):
+        if linked[phase] > 0:
+            return phase, 0.5  # rounding has led past the end
+    return -1, 0.0
+
+
+@kernel
+def company_of(load: Floats, path: Ints32, first: int, last: int, nic_flows: float) -> tuple[float, int]:
+    """Flows on the fullest link of some, and how many of them find more than their NICs send."""
+    fullest, held = 0.0, 0
+    for flow in range(first, last):
+        company = 0.0
+        for hop in range(path.shape[1]):
+            if path[flow, hop] >= 0:
+                company = max(company, load[path[flow, hop]])
+        fullest = max(fullest, company)
+        if company > nic_flows * (1 + 1e-9):
+            held += 1
+    return fullest, held
+
+
+@kernel
+def sample(jobs: Laid, drawn: Drawn, load: Floats, seen: Seen) -> None:
+    """Fill what every job sees in every snapshot; `load` comes in empty and is left so.
+
+    Flows that are done before the end of their round (`lasts`) are no longer there at its end.
+    """
+    phase_start, flow_start, path, share, lasts = jobs.phase_start, jobs.flow_start, jobs.path, jobs.share, jobs.lasts
+    moment, probe, iteration_s, window_s = drawn.moment, drawn.probe, drawn.iteration_s, drawn.window_s
+    floor_s, flow_s, alone_s, nic_flows, rounds = jobs.floor_s, jobs.flow_s, jobs.alone_s, jobs.nic_flows, jobs.rounds
+    stretch, met, probed = seen.stretch, seen.met, seen.probed
+    count, snapshots = moment.shape
+    active = np.full(count, -1, np.int64)
+    into = np.zeros(count)
+    linked, total = over_links(jobs)
     for shot in range(snapshots):
-        for job in range(jobs):
+        for job in range(count):
             where = moment[job, shot] * iteration_s[job]
-            now, part = _phase_at(window_s, phase_start[job], phase_start[job + 1], where)
+            now, part = phase_at(window_s, phase_start[job], phase_start[job + 1], where)
             active[job] = now
             if now >= 0:
                 into[job] = part * rounds[now] % 1.0
-                _put(load, path, share, lasts, flow_start[now], flow_start[now + 1], into[job], 1)
-        for job in range(jobs):
-            trial, _ = _phase_at(linked, phase_start[job], phase_start[job + 1], probe[job, shot] * total[job])
-            if trial < 0:  # there is no communication over links, or rounding has led past its end
-                trial = _last_of(linked, phase_start[job], phase_start[job + 1])
+                put(load, path, share, lasts, flow_start[now], flow_start[now + 1], into[job], 1.0)
+        for job in range(count):
+            trial, _ = tried(linked, phase_start[job], phase_start[job + 1], probe[job, shot] * total[job])
             probed[job, shot] = trial
             if trial < 0:
                 stretch[job, shot] = 1.0
@@ -109,24 +108,15 @@ def sample(
             own = active[job]
             first, last = flow_start[trial], flow_start[trial + 1]
             if own >= 0:
-                _put(load, path, share, lasts, flow_start[own], flow_start[own + 1], into[job], -1)
-            _put(load, path, share, lasts, first, last, -1.0, 1)
-            fullest = 0.0
-            held = 0
-            for flow in range(first, last):
-                company = 0.0
-                for hop in range(path.shape[1]):
-                    if path[flow, hop] >= 0:
-                        company = max(company, load[path[flow, hop]])
-                fullest = max(fullest, company)
-                if company > nic_flows[trial] * (1 + 1e-9):
-                    held += 1
+                put(load, path, share, lasts, flow_start[own], flow_start[own + 1], into[job], -1.0)
+            put(load, path, share, lasts, first, last, -1.0, 1.0)
+            fullest, held = company_of(load, path, first, last, nic_flows[trial])
             stretch[job, shot] = max(floor_s[trial], flow_s[trial] * fullest) / alone_s[trial]
             met[job, shot] = held
-            _put(load, path, share, lasts, first, last, -1.0, -1)
+            put(load, path, share, lasts, first, last, -1.0, -1.0)
             if own >= 0:
-                _put(load, path, share, lasts, flow_start[own], flow_start[own + 1], into[job], 1)
-        for job in range(jobs):
+                put(load, path, share, lasts, flow_start[own], flow_start[own + 1], into[job], 1.0)
+        for job in range(count):
             own = active[job]
             if own >= 0:
-                _put(load, path, share, lasts, flow_start[own], flow_start[own + 1], into[job], -1)
+                put(load, path, share, lasts, flow_start[own], flow_start[own + 1], into[job], -1.0)

@@ -12,16 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, lcm, log
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.tenancy.footprint import Footprint
 from ropewalk.tenancy.pacing._sharing_kernel import sample
-from ropewalk.tenancy.pacing._turns_kernel import look_in_turns
+from ropewalk.tenancy.pacing._turns_kernel import Turns, look_in_turns
 from ropewalk.tenancy.pacing.affinity import Affinity, SharedLink, affinity
 from ropewalk.tenancy.pacing.circle import Demand, best_turns, mean_score, perimeter
+from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
 from ropewalk.tenancy.pacing.moments import settled
 from ropewalk.tenancy.pacing.pace import Company, JobPace, alone
 
@@ -74,10 +75,10 @@ def _shifted(company: Company, step_s: float, periods: list[int], found: Affinit
     for job, turn in found.shift.items():
         if found.group[job] in groups:
             group[job], shift_s[job], period_s[job] = found.group[job], turn * step_s, periods[job] * step_s
-    near = _near(footprints, len(company.load))
+    turns = Turns(group, shift_s, period_s, _near(footprints, len(company.load)))
 
-    def look(*given: Any) -> None:
-        look_in_turns(group, shift_s, period_s, near, *given)
+    def look(jobs: Laid, drawn: Drawn, load: Floats, seen: Seen) -> None:
+        look_in_turns(turns, jobs, drawn, load, seen)
 
     paces = settled(company, look)
     return [

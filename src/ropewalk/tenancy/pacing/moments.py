@@ -27,14 +27,15 @@ the fullest link is above the fullest mean of a round; that is a third of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.tenancy.footprint import Footprint
 from ropewalk.tenancy.pacing._sharing_kernel import sample
+from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen, laid, nothing_seen
 from ropewalk.tenancy.pacing.pace import Company, JobPace, alone
 
 SNAPSHOTS = 48
@@ -43,8 +44,8 @@ SETTLED = 0.005
 """Iteration times that change by less than this part between sweeps have settled."""
 
 
-Look = Callable[..., None]
-"""Fills what jobs see at drawn moments: the contract of `sample`, whose arguments it gets."""
+Look = Callable[[Laid, Drawn, Floats, Seen], None]
+"""Fills what jobs see at drawn moments: the contract of `sample`."""
 
 
 def at_random_moments(company: Company) -> list[JobPace]:
@@ -60,45 +61,28 @@ def settled(company: Company, look: Look, *, of_rates: bool = False) -> list[Job
     `of_rates`: what is seen is how fast a phase gets on, and its mean is that of rates; otherwise how long it takes.
     """
     footprints = company.footprints
-    columns = columns_of(footprints)
-    phase_start, alone_s = columns[0], columns[3]
-    shape = (len(footprints), company.moments.shape[2])
-    seen, met, probed = np.ones(shape), np.zeros(shape), np.zeros(shape, np.int64)
+    jobs = laid(footprints)
+    alone_s = jobs.alone_s
+    seen = nothing_seen(len(footprints), company.moments.shape[2])
     moment, probe = np.ascontiguousarray(company.moments[:, 0]), np.ascontiguousarray(company.moments[:, 1])
     found_s, iteration_s = alone_s.copy(), np.array([one.alone_iteration_s for one in footprints])
-    met_in_s = iteration_s.copy()
+    drawn = Drawn(found_s, iteration_s.copy(), moment, probe)
     for _ in range(MOST_SWEEPS):
-        look(*columns, found_s, met_in_s, moment, probe, company.load, seen, met, probed)
+        look(jobs, drawn, company.load, seen)
         before = iteration_s.copy()
         for job, footprint in enumerate(footprints):
-            mine = slice(phase_start[job], phase_start[job + 1])
-            took_s = stretched(footprint, probed[job] - phase_start[job], seen[job], of_rates=of_rates)
+            mine = slice(jobs.phase_start[job], jobs.phase_start[job + 1])
+            probed = seen.probed[job] - jobs.phase_start[job]
+            took_s = stretched(footprint, probed, seen.stretch[job], of_rates=of_rates)
             iteration_s[job] = footprint.iteration_s(took_s)
             found_s[mine] = alone_s[mine] + (took_s - alone_s[mine]) * (1 - 1 / max(company.neighbours[job], 1))
-            met_in_s[job] = footprint.iteration_s(found_s[mine])
+            drawn.iteration_s[job] = footprint.iteration_s(found_s[mine])
         if (np.abs(iteration_s - before) <= SETTLED * before).all():
             break
     return [
-        JobPace(float(seconds), met_flows(footprint, probed[job] - phase_start[job], met[job]))
+        JobPace(float(seconds), met_flows(footprint, seen.probed[job] - jobs.phase_start[job], seen.met[job]))
         for job, (footprint, seconds) in enumerate(zip(footprints, iteration_s, strict=True))
     ]
-
-
-def columns_of(footprints: Sequence[Footprint]) -> tuple[NDArray[Any], ...]:
-    """Jobs, phases and flows laid end to end, as kernels read them."""
-    flows = np.concatenate([np.diff(one.flow_start) for one in footprints])
-    return (
-        np.concatenate([[0], np.cumsum([len(one.exchange) for one in footprints])]).astype(np.int64),
-        np.concatenate([one.floor_s for one in footprints]),
-        np.concatenate([one.flow_s for one in footprints]),
-        np.concatenate([one.alone_s for one in footprints]),
-        np.concatenate([one.nic_flows for one in footprints]),
-        np.concatenate([one.rounds for one in footprints]),
-        np.concatenate([[0], np.cumsum(flows)]).astype(np.int64),
-        np.concatenate([one.path for one in footprints]),
-        np.concatenate([one.share for one in footprints]),
-        np.concatenate([one.lasts for one in footprints]),
-    )
 
 
 def stretched(

@@ -8,14 +8,14 @@ part of a link for every level, so that nobody starves.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.tenancy.pacing._priority_kernel import look_by_level
 from ropewalk.tenancy.pacing.compression import compressed
 from ropewalk.tenancy.pacing.intensity import priorities, rival_of
+from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
 from ropewalk.tenancy.pacing.moments import settled
 from ropewalk.tenancy.pacing.pace import Company, JobPace, alone
 
@@ -49,12 +49,10 @@ def at_levels(company: Company, level: NDArray[np.int64]) -> list[JobPace]:
     """The pace of jobs with these levels."""
     count = int(level.max()) + 1
     loads = np.zeros((count, len(company.load)))
-    shape = (len(company.footprints), company.moments.shape[2])
-    rate = np.ones(shape)
+    rate = np.ones((len(company.footprints), company.moments.shape[2]))
 
-    def look(*given: Any) -> None:
-        look_by_level(level, loads, rate, KEPT, *given)
-        seen = given[-3]
-        seen /= rate.mean(axis=1)[:, None]
+    def look(jobs: Laid, drawn: Drawn, load: Floats, seen: Seen) -> None:
+        look_by_level(level, loads, rate, KEPT, jobs, drawn, load, seen)
+        np.divide(seen.stretch, rate.mean(axis=1)[:, None], out=seen.stretch)
 
     return settled(company, look)
