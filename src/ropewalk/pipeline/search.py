@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ropewalk.arrays import Floats, Ints32
-from ropewalk.pipeline._suffix_kernel import put_in_front
+from ropewalk.arrays import Ints32
+from ropewalk.pipeline._suffix_kernel import Rest, Sending, StageSums, StepTerms, Suffixes, Summing, put_in_front
 from ropewalk.pipeline.costs import Costs, LinearCost
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.masks import members
@@ -43,24 +43,12 @@ class StageOption:
         return self.replicas * self.tensor
 
 
-@dataclass(eq=False)
-class _Suffixes:
-    """What is kept for one set of occupied GPUs: arrays [state, slot]."""
-
-    work: Floats
-    left: Floats
-    gpus: Ints32
-    depth: Ints32
-    estimate: Floats
-    came: Ints32
-
-    @classmethod
-    def none(cls, states: int, slots: int) -> _Suffixes:
-        shape = (states + 1, slots)
-        return cls(
-            np.full(shape, np.inf), np.full(shape, np.inf), np.full(shape, -1, np.int32), np.zeros(shape, np.int32),
-            np.full(shape, np.inf), np.full((*shape, 3), -1, np.int32),
-        )  # fmt: skip
+def _nothing_kept(states: int, slots: int) -> Suffixes:
+    shape = (states + 1, slots)
+    return Suffixes(
+        np.full(shape, np.inf), np.full(shape, np.inf), np.full(shape, -1, np.int32), np.zeros(shape, np.int32),
+        np.full(shape, np.inf), np.full((*shape, 3), -1, np.int32),
+    )  # fmt: skip
 
 
 def propose(
@@ -86,7 +74,7 @@ class _Search:
     chosen: list[tuple[tuple[int, ...], StageOption]] = field(default_factory=list)
     numbers: dict[tuple[int, StageOption], int] = field(default_factory=dict)
     occupied: list[int] = field(default_factory=list)
-    kept: dict[int, _Suffixes] = field(default_factory=dict)
+    kept: dict[int, Suffixes] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         machines = self.costs.machines
@@ -94,18 +82,18 @@ class _Search:
         self.mirrored = Machines(machines.gpus, tuple(np.cumsum(sizes).tolist()))
         self.micro_batches = self.costs.terms.global_batch // self.micro_batch
         one = self._columns(StageOption(1, 1), LinearCost(0.0, 0.0))
-        self.rest_own, self.rest_backward = one[0] + one[1], one[1]
+        self.rest_own, self.rest_backward = one.forward + one.backward, one.backward
         scale = self.micro_batch / self.costs.profile.batch
         self.crossing = self.groups.at_ends(self.costs.profile.crossing_bytes) * scale
-        self.priced: dict[tuple[StageOption, LinearCost], tuple[Floats, ...]] = {}
+        self.priced: dict[tuple[StageOption, LinearCost], StageSums] = {}
 
     def ends(self) -> Iterator[tuple[float, int, int]]:
         """Estimate, number of the set of GPUs and slot of every suffix that is a whole pipeline."""
         gpus, states = self.costs.machines.gpus, self.groups.count
-        root = _Suffixes.none(states, 1)
+        root = _nothing_kept(states, 1)
         root.work[states, 0] = 0.0
         root.left[states, 0] = 0.0
-        waiting: dict[int, dict[int, _Suffixes]] = {0: {0: root}}
+        waiting: dict[int, dict[int, Suffixes]] = {0: {0: root}}
         for count in range(gpus + 1):
             level = waiting.pop(count, {})
             best = sorted(level, key=lambda mask: (float(level[mask].estimate.min()), mask))[: self.width.sets]
@@ -119,7 +107,7 @@ class _Search:
             for slot in np.flatnonzero(np.isfinite(suffixes.work[0])):
                 yield float(suffixes.estimate[0, slot]), number, int(slot)
 
-    def _extend(self, mask: int, number: int, waiting: dict[int, dict[int, _Suffixes]]) -> None:
+    def _extend(self, mask: int, number: int, waiting: dict[int, dict[int, Suffixes]]) -> None:
         free = self.costs.machines.gpus - mask.bit_count()
         here = self.kept[number]
         used = np.unique(here.gpus[here.gpus >= 0])
@@ -129,10 +117,10 @@ class _Search:
                 level = waiting.setdefault(mask.bit_count() + option.gpus, {})
                 target = level.get(mask | taken)
                 if target is None:
-                    target = level[mask | taken] = _Suffixes.none(self.groups.count, self.width.slots)
+                    target = level[mask | taken] = _nothing_kept(self.groups.count, self.width.slots)
                 self._put(target, here, number, chosen, used, free - option.gpus)
 
-    def _put(self, target: _Suffixes, here: _Suffixes, number: int, chosen: int, used: Ints32, free: int) -> None:
+    def _put(self, target: Suffixes, here: Suffixes, number: int, chosen: int, used: Ints32, free: int) -> None:
         costs, terms = self.costs, self.costs.terms
         gpus, option = self.chosen[chosen]
         rate = np.ones(len(self.chosen))
@@ -143,14 +131,13 @@ class _Search:
         group = costs.summing(gpus[: option.tensor]) if option.tensor > 1 else LinearCost(0.0, 0.0)
         if (option, group) not in self.priced:
             self.priced[option, group] = self._columns(option, group)
+        memory = np.inf if terms.memory_bytes is None else float(terms.memory_bytes)
         put_in_front(
-            target.work, target.left, target.gpus, target.depth, target.estimate, target.came,
-            here.work, here.left, here.gpus, here.depth, number, chosen,
-            *self.priced[option, group], self.crossing, rate, costs.machines.start_up_s,
-            line.start_up, line.per_byte, terms.overlap_sums,
-            self.micro_batches, 1 if self.shallow else self.micro_batches,
-            np.inf if terms.memory_bytes is None else terms.memory_bytes, self.recompute,
-            self.rest_own, self.rest_backward, free,
+            target, here, number, chosen, self.priced[option, group],
+            Sending(self.crossing, rate, costs.machines.start_up_s),
+            Summing(line.start_up, line.per_byte, terms.overlap_sums),
+            StepTerms(self.micro_batches, 1 if self.shallow else self.micro_batches, memory, self.recompute),
+            Rest(self.rest_own, self.rest_backward, free),
         )  # fmt: skip
 
     def _options(self, free: int) -> Iterator[StageOption]:
@@ -172,9 +159,8 @@ class _Search:
             self.chosen.append((tuple(sorted(last - gpu for gpu in members(taken))), option))
         return self.numbers[taken, option]
 
-    def _columns(self, option: StageOption, group: LinearCost) -> tuple[Floats, ...]:
-        """Running sums over groups of states for one GPU: forward, backward, what hides sums, weights, held, kept,
-        and what enters."""
+    def _columns(self, option: StageOption, group: LinearCost) -> StageSums:
+        """Running sums over groups of states for one GPU."""
         costs = self.costs
         share = costs.share(self.micro_batch, option.replicas)
         prices = costs.prices.at(share, option.tensor)
@@ -186,7 +172,7 @@ class _Search:
         entering = np.append(0.0, costs.profile.crossing_bytes * (share / costs.profile.batch))
         held = prices.parameter_bytes * costs.terms.state_multiple
         columns = (forward, backward, prices.backward_s, prices.parameter_bytes, held, prices.kept_bytes, entering)
-        return tuple(self.groups.at_bounds(column) for column in columns)
+        return StageSums(*(self.groups.at_bounds(column) for column in columns))
 
     def plan(self, number: int, slot: int) -> PipelinePlan:
         stages = []
