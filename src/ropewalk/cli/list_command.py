@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ropewalk.cli.screen import JSON, console, print_json
+from ropewalk.cli.screen import JSON, console, print_json, print_wrapped
 from ropewalk.cli.tables import TABLES, table
 from ropewalk.errors import InputError
 
@@ -33,7 +33,7 @@ def list_command(
     if json:
         print_json({kind: [choice.as_json() for choice in found]})
     else:
-        console().print(_table(found))
+        print_wrapped(_table(found))
 
 
 def _list_kinds(json: bool) -> None:
@@ -45,7 +45,7 @@ def _list_kinds(json: bool) -> None:
     for plural, count in counts.items():
         names = list(table(plural))
         shown.add_row(plural, str(count), ", ".join(names[:4]) + (", …" if count > 4 else ""))
-    console().print(shown)
+    print_wrapped(shown)
     console().print("`ropewalk list KIND [SEARCH]` describes each entry")
 
 

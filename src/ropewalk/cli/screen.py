@@ -43,6 +43,15 @@ def print_whole(table: Table) -> None:
     screen.print(table)
 
 
+def print_wrapped(table: Table) -> None:
+    """A table of sentences: wrapped on a terminal, a line for every row where a program reads it."""
+    screen = console()
+    if screen.is_terminal:
+        screen.print(table)
+    else:
+        print_whole(table)
+
+
 def require_outputs(*paths: Path | None, read: Iterable[str | Path | None] = ()) -> None:
     """Refuse what cannot be written, or would take the place of something else, before the work begins.
 

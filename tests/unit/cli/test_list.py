@@ -48,6 +48,12 @@ assert "numba" not in sys.modules and "scipy" not in sys.modules, sorted(sys.mod
     assert all(name in answer.stdout for name in table(plural))
 
 
+def test_programs_get_a_line_for_every_entry():
+    lines = run("list", "collectives").stdout.splitlines()
+    names = [line.split()[0] for line in lines[1:]]
+    assert names == list(table("collectives"))
+
+
 def test_a_search_finds_names_and_sentences():
     names = [row["name"] for row in json.loads(run("list", "models", "llama", "--json").stdout)["models"]]
     assert "llama-7b" in names
