@@ -26,6 +26,7 @@ from ropewalk.pipeline.planner import plan as plan_pipeline
 from ropewalk.pipeline.profile import profile_of
 from ropewalk.pipeline.terms import Terms
 from ropewalk.report import collective_page, design_page, fabric_page, step_page, sync_page, trace_page
+from ropewalk.report.collective_study import collective_study_page
 from ropewalk.report.expect import expect_page
 from ropewalk.report.lab import lab_page
 from ropewalk.report.overlap import overlap_page
@@ -236,6 +237,15 @@ def test_the_page_of_a_collective_draws_all_its_charts_within_the_window(tmp_pat
     assert plots(document) == {"bandwidth", "time"}
     needed, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
     assert needed <= room == width
+
+
+def test_rows_of_a_study_of_collectives_say_their_optimum_below_their_name(tmp_path):
+    found = synthesis.answer(CollectiveQuestion("allreduce", Mesh((2, 2)).build()))
+    document, console = browse(collective_study_page("A study", {"a mesh": [found]}), tmp_path)
+    assert console == []
+    texts = [re.sub("<[^>]*>", "", text) for text in re.findall(r"<text[^>]*>.*?</text>", document)]
+    at = texts.index("a mesh")
+    assert texts[at + 1].startswith("optimum ")
 
 
 def test_a_label_that_looks_like_a_script_does_nothing(tmp_path):

@@ -64,10 +64,7 @@ def _chart(cases: Cases, table: Mapping[str, Mapping[str, float]], names: Sequen
             yaxis=axis(
                 range=[len(labels) - 0.45, -0.55],
                 tickvals=list(range(len(labels))),
-                ticktext=[
-                    f"{plain(label)}<br><span style='font-size:11px'>{quantity.gigabytes(best[label])} optimum</span>"
-                    for label in labels
-                ],
+                ticktext=[f"{plain(label)}<br>optimum {quantity.gigabytes(best[label])}" for label in labels],
                 tickfont={"size": 13, "color": palette.INK.light},
             ),
         ),

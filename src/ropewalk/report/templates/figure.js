@@ -65,7 +65,13 @@ const figure = (() => {
       if (axis.showticklabels === false) continue;
       const look = { "font-size": size, fill: axis.tickfont.color };
       if (upright) {
-        fitted(paper, { ...look, x: first - 8, y: at, "text-anchor": "end", "dominant-baseline": "central" }, text, first - 10);
+        // Lines below the first are smaller and paler.
+        const lines = String(text).split("<br>");
+        lines.forEach((line, number) => {
+          const y = at + (number - (lines.length - 1) / 2) * (size + 3);
+          const below = number ? { "font-size": size - 2, opacity: 0.75 } : {};
+          fitted(paper, { ...look, ...below, x: first - 8, y, "text-anchor": "end", "dominant-baseline": "central" }, line, first - 10);
+        });
         continue;
       }
       if (!written.includes(tick)) continue;
