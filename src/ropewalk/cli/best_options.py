@@ -44,7 +44,7 @@ SCHEDULES = typer.Option(
     None,
     "--schedules",
     metavar="LIST",
-    help="Of {schedules}.  [default: those that hold one copy of the model and do not depend on its times]",
+    help="Schedules: {schedules}.  [default: those with one copy of the model that do not depend on its times]",
     rich_help_panel=SPACE,
 )
 ROUTING = typer.Option("default", help="How the network routes: {routers}.", rich_help_panel=SPACE)

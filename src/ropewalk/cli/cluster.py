@@ -50,7 +50,7 @@ def replay_command(
     replay: ReplayOptions,
     cluster: PlantOptions,
 ) -> None:
-    """Completion, running and waiting times of a whole trace, and why jobs waited.
+    """Replay a trace: completion, running and waiting times, and why jobs waited.
 
     Example: `ropewalk cluster jobs.csv --fabric leaf-spine:64x32x32 --isolate vclos --queue fifo --page cluster.html`
     """

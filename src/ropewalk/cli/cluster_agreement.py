@@ -80,11 +80,11 @@ def agreement_command(
     cluster: PlantOptions,
     packets: PacketChoices,
 ) -> None:
-    """How far the replay's rates are from packets: the same jobs at several moments, as flows and packet by packet.
+    """Compare the replay's rates with flow and packet simulations of the same jobs at several moments.
 
     Example: `ropewalk cluster agreement jobs.csv --moments 6 --fabric leaf-spine:16x16x16 --page agreement.html`
 
-    With pauses alone instead of congestion control, and small buffers: `ropewalk cluster agreement jobs.csv --transport
+    With pauses instead of congestion control, and small buffers: `ropewalk cluster agreement jobs.csv --transport
     rdma-pfc --buffer 2MB`
     """
     from ropewalk.tenancy.agreement import AgreementQuestion, answer, evenly_spread

@@ -43,7 +43,7 @@ def explain_command(
     replay: ReplayOptions,
     cluster: PlantOptions,
 ) -> None:
-    """Why one job waits: too few GPUs, too few whole servers, or no common spines, and which spines block it.
+    """Explain why a job waits: too few GPUs, too few whole servers, or no common spines, and what blocks them.
 
     Example: `ropewalk cluster explain train --service http://127.0.0.1:8787`
     Example: `ropewalk cluster explain jobs.csv --job job17 --fabric leaf-spine:64x32x32 --isolate vclos`

@@ -51,7 +51,7 @@ def submit_command(
 
 @with_options
 def what_if_command(json: bool = JSON, *, wanted: WantedOptions, live: LiveOptions, cluster: PlantOptions) -> None:
-    """Would such a job start now, when, and what is in the way? Nothing changes; exit codes as of `submit`.
+    """Check whether and when such a job would start, without changing anything; exit codes as for `submit`.
 
     Example: `ropewalk cluster what-if --gpus 128`
     """
@@ -70,7 +70,7 @@ def end_command(
     *,
     live: LiveOptions,
 ) -> None:
-    """A job is over: what it held is free, and others start.
+    """End a job: its resources are freed, and other jobs start.
 
     Example: `ropewalk cluster end train`
     """
@@ -127,7 +127,7 @@ def status_command(
     *,
     live: LiveOptions,
 ) -> None:
-    """The cluster and its jobs, or one job.
+    """Show the cluster and its jobs, or one job.
 
     Example: `ropewalk cluster status`
     """
@@ -142,7 +142,7 @@ def status_command(
 
 @with_options
 def queue_command(json: bool = JSON, *, live: LiveOptions) -> None:
-    """Waiting jobs in queue order, with reasons."""
+    """List waiting jobs in queue order, with reasons."""
     _show(asked(live.open(), "GET", "/v1/queue").document, json, live_screen.print_queue)
 
 

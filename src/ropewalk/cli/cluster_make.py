@@ -25,7 +25,7 @@ def size_command(
     ports: int = typer.Option(64, help="Ports per switch."),
     json: bool = JSON,
 ) -> None:
-    """How many GPUs two tiers of switches hold, rearrangeable and strictly non-blocking.
+    """Compute how many GPUs two tiers of switches support, rearrangeable and strictly non-blocking.
 
     Example: `ropewalk cluster size --ports 64`
     """
@@ -80,7 +80,7 @@ def generate_command(
     *,
     cluster: PlantOptions,
 ) -> None:
-    """A synthetic trace from published sizes and durations, arriving as a Poisson process.
+    """Generate a synthetic trace with published sizes and durations and Poisson arrivals.
 
     Example: `ropewalk cluster generate jobs.csv --jobs 5000 --fabric leaf-spine:64x32x32 --load 0.9`
     """

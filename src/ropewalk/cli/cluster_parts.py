@@ -61,7 +61,7 @@ def policy_command(
     *,
     live: LiveOptions,
 ) -> None:
-    """How jobs share the cluster from now on; without an argument, how they do.
+    """Change how jobs share the cluster; without an argument, show it.
 
     Example: `ropewalk cluster policy vclos --backfill easy`
     """
@@ -87,7 +87,7 @@ def events_command(
     *,
     live: LiveOptions,
 ) -> None:
-    """What has happened, and with --follow what happens.
+    """Show past events, and new ones with --follow.
 
     Example: `ropewalk cluster events --follow`
     """

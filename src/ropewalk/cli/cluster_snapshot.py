@@ -135,11 +135,11 @@ def snapshot_command(
     cluster: PlantOptions,
     packets: PacketChoices,
 ) -> None:
-    """The jobs that run at one moment, simulated together and each alone: who slows whom, and by how much.
+    """Simulate the jobs of one moment together and alone: who slows whom, and by how much.
 
     Example: `ropewalk cluster snapshot jobs.csv --at 5000s --isolate none --level flow --fabric leaf-spine:16x16x16`
 
-    Packet by packet: `ropewalk cluster snapshot jobs.csv --at 5000s --isolate none --level packet --scale 0.001 --page
+    At packet level: `ropewalk cluster snapshot jobs.csv --at 5000s --isolate none --level packet --scale 0.001 --page
     moment.html`
     """
     from ropewalk.tenancy.snapshot import answer

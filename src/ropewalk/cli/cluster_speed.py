@@ -24,7 +24,7 @@ TOOK = typer.Option(..., help="How long those steps took together, such as 16.8s
 def report_command(
     job: str = JOB, step: int = STEP, steps: int = STEPS, took: str = TOOK, json: bool = JSON, *, live: LiveOptions
 ) -> None:
-    """A running job reports its speed; it is compared with the step time that its plan promised.
+    """Report the speed of a running job, to compare it with the step time that its plan promised.
 
     Example: `ropewalk cluster report train --step 1240 --steps 40 --took 16.8s`
     """

@@ -52,7 +52,7 @@ def allocate_command(
     json: bool = JSON,
     cluster: PlantOptions,
 ) -> None:  # fmt: skip
-    """Leafs, spines, links and rank order that a job would get now, or why it waits.
+    """Show the leafs, spines, links and rank order that a job would get now, or why it waits.
 
     Exit code 0: it starts; 3: it waits; 4: it can never start here.
 
@@ -308,7 +308,7 @@ def rules_command(
     *,
     cluster: PlantOptions,
 ) -> None:  # fmt: skip
-    """Files for one running job: nodes in rank order, rank files, reserved links, leaf rules (JSON and SONiC).
+    """Write the files of a running job: nodes in rank order, rank files, reserved links, rules (JSON and SONiC).
 
     SONiC files hold the rules of all jobs on the leafs of this one, because a leaf has one table for all.
 

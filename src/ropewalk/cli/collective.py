@@ -45,7 +45,7 @@ def collective_command(
     json: bool = JSON,
     page: Path | None = PAGE,
 ) -> None:
-    """The best possible bandwidth of a collective on a fabric, what limits it, and a schedule that reaches it.
+    """Find the optimal bandwidth of a collective on a fabric, what limits it, and a schedule that reaches it.
 
     Example: `ropewalk collective allreduce dgx-a100:2 --export schedule.json --page collective.html`
 

@@ -45,7 +45,7 @@ def cost_command(
     ),
     json: bool = JSON,
 ) -> None:
-    """Predict one training step on one GPU: forward, forward and backward, step.
+    """Predict a training step on one GPU: forward, both passes, whole step.
 
     Example: `ropewalk cost gpt2 --device h200 --dtype bf16 --batch 8 --seq 1024`
 

@@ -19,8 +19,8 @@ from ropewalk.errors import InputError
 if TYPE_CHECKING:
     from ropewalk.hardware import Cluster
 
-MEASURED = "What was measured"
-SMALLEST = typer.Option("8", "--min-bytes", "-b", help="The smallest size: 64MiB, or 64M as nccl-tests has it.")
+MEASURED = "Measurements"
+SMALLEST = typer.Option("8", "--min-bytes", "-b", help="The smallest size: 64MiB, or 64M as in nccl-tests.")
 LARGEST = typer.Option("16GiB", "--max-bytes", "-e", help="The largest size.")
 FACTOR = typer.Option(2, "--step-factor", "-f", help="Factor between successive sizes.")
 READ = typer.Option(
@@ -28,7 +28,7 @@ READ = typer.Option(
     "--read",
     "-r",
     metavar="FILE",
-    help="Judge what was measured: output of nccl-tests, NCCL Inspector or PyTorch's profiler (also .gz), or a table "
+    help="Measurements to check: output of nccl-tests, NCCL Inspector or PyTorch's profiler (also .gz), or a table "
     "of pairs (.csv). May be repeated.",
     rich_help_panel=MEASURED,
 )
@@ -60,12 +60,12 @@ def expect_command(
     json: bool = JSON,
     page: Path | None = PAGE,
 ) -> None:
-    """The bus bandwidth that a healthy cluster shows, for every collective and size, as nccl-tests prints it.
+    """Predict what nccl-tests reports on a healthy cluster, for every collective and size.
 
     Example: `ropewalk expect dgx-h100:4 --collective all_reduce`
 
-    With `--read`, whether measurements are those of a healthy cluster, and which link, NIC, GPU or setting explains a
-    shortfall best; the exit code is 0 for a healthy cluster and 1 for an unhealthy one.
+    With `--read`, compare measurements with it, and name the link, NIC, GPU or setting that best explains a shortfall.
+    The exit code is 0 for a healthy cluster and 1 for an unhealthy one.
 
     Example: `ropewalk expect dgx-h100:4 --read all_reduce.txt --read pairs.csv`
     """

@@ -24,7 +24,7 @@ def export_command(
         help="Output: a file, - for stdout, a prefix for chakra, a folder for run.",
     ),
 ) -> None:
-    """Write a plan as what other tools read: launch arguments, scripts, timetables, traces, cabling.
+    """Export a plan for other tools: launch arguments, scripts, timetables, traces, cabling.
 
     Example: `ropewalk export plan.json --to run --output job`
     """

@@ -32,7 +32,7 @@ def fabric_command(
     json: bool = JSON,
     page: Path | None = PAGE,
 ) -> None:
-    """Facts and a picture of a fabric: ports, diameter, bisection.
+    """Describe and draw a fabric: ports, diameter, bisection.
 
     Example: `ropewalk fabric leaf-spine:16x8x4 --bandwidth 100Gbps --page fabric.html`
 

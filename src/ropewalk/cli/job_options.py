@@ -27,7 +27,7 @@ DEADLINE = typer.Option(None, help="Deadline, from now.")
 REQUEUE = typer.Option(False, "--requeue", help="Requeue at the head of the queue after a failure, instead of ending.")
 LABEL = typer.Option([], metavar="KEY=VALUE", help="May be repeated.")
 PLAN = typer.Option(
-    None, metavar="FILE", help="The plan it trains by: its predicted step time is what the job's reports are held to."
+    None, metavar="FILE", help="The plan of the job: its speed reports are compared with the predicted step time."
 )
 HOLD = typer.Option(False, "--hold", help="Submit the job held, until it is released.")
 

@@ -33,7 +33,7 @@ def up_command(
 
     Example: `ropewalk lab up leaf-spine:4x4x4 --bandwidth 100Gbps --scale 1:5000`
 
-    Root is not needed where the kernel lets users make namespaces. `ropewalk lab down` removes all of it.
+    Needs no root if the kernel permits user namespaces. `ropewalk lab down` removes everything.
     """
     from ropewalk.lab.lifecycle import bring_up
 
@@ -65,7 +65,7 @@ def status_command(
     name: str | None = typer.Option(None, "--name", "-n", help="Name of a lab, to show all its links."),
     json: bool = JSON,
 ) -> None:
-    """Labs that are up, and what the links of one have sent.
+    """List running labs, or show the traffic on the links of one.
 
     Example: `ropewalk lab status --name lab`
     """
@@ -99,11 +99,11 @@ def rewire_command(
     build: RouteOptions,
     delay: str = typer.Option("0s", help="Reconfiguration delay of new circuits, in fabric time, such as 10ms."),
 ) -> None:
-    """Change the circuits of a lab while it runs, as an optical switch does: the same nodes, other links.
+    """Change the circuits of a running lab, as an optical switch does: the same nodes, other links.
 
     Example: `ropewalk lab rewire after.yaml --delay 10ms`
 
-    Cables between the same nodes stay and carry on; routes change with the circuits.
+    Cables between the same nodes keep running; routes change with the circuits.
     """
     from ropewalk.lab import state as labs
     from ropewalk.lab.lifecycle import rewire
@@ -121,7 +121,7 @@ def fault_command(
     rate: str | None = typer.Option(None, help="Set the link's bandwidth, in fabric units, such as 5Mbps."),
     name: str = NAME,
 ) -> None:
-    """Break or slow a link of a lab, or make it whole again.
+    """Break, slow down or restore a link of a lab.
 
     Example: `ropewalk lab fault --link h0-h1 --rate 5Mbps`
     """

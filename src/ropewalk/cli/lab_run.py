@@ -138,7 +138,7 @@ class LabRunOptions:
 
 @with_options
 def run_command(
-    named: str | None = typer.Argument(None, metavar="[FABRIC]", help=NAMED + " Built for this run alone."),
+    named: str | None = typer.Argument(None, metavar="[FABRIC]", help=NAMED + " Built only for this run."),
     *,
     what: LabRunOptions,
     place: ClusterOptions,
@@ -146,15 +146,15 @@ def run_command(
     json: bool = JSON,
     page: Path | None = PAGE,
 ) -> None:
-    """Run a collective between hosts, or the step of a plan, over TCP: the prediction beside the measurement.
+    """Run a collective or the step of a plan over TCP, and compare the measurement with the prediction.
 
-    On the lab that is up: `ropewalk lab run --collective ring --size 4MB`
+    On a running lab: `ropewalk lab run --collective ring --size 4MB`
 
-    On a lab for this run alone: `ropewalk lab run torus:4x4 --bandwidth 20Mbps --collective hips --page lab.html`
+    On a temporary lab: `ropewalk lab run torus:4x4 --bandwidth 20Mbps --collective hips --page lab.html`
 
     The training step of a plan: `ropewalk lab run plan.json --page lab.html`
 
-    torch.distributed, a process per host: `ropewalk lab run leaf-spine:2x2x2 --ranks gloo --act allgather`
+    With torch.distributed, one process per host: `ropewalk lab run leaf-spine:2x2x2 --ranks gloo --act allgather`
     """
     require_outputs(page, read=(named, place.cluster))
     question = what.question()

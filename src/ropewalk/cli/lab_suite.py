@@ -33,13 +33,13 @@ def suite_command(
     json: bool = JSON,
     page: Path | None = PAGE,
 ) -> None:
-    """The testbeds of papers on real networks: what was published, what is predicted, what is measured.
+    """Run the testbeds of papers on real networks: published, predicted and measured.
 
     Example: `ropewalk lab suite --page lab.html`
 
-    Some of them: `ropewalk lab suite --only hips,vclos --short`
+    Only some: `ropewalk lab suite --only hips,vclos --short`
 
-    Ctrl-C ends it early and keeps what is done. `ropewalk list testbeds` describes each entry.
+    Ctrl-C ends it early and keeps the results so far. `ropewalk list testbeds` describes each entry.
     """
     from ropewalk.lab.suite.question import SuiteQuestion
     from ropewalk.lab.suite.study import answer

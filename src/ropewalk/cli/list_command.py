@@ -21,7 +21,7 @@ def list_command(
     search: list[str] = typer.Argument(None, metavar="[SEARCH]...", help="Only entries that contain all these words."),
     json: bool = JSON,
 ) -> None:
-    """Everything that can be chosen by name: what it is and where it applies.
+    """List everything that can be chosen by name, and where it applies.
 
     Examples: `ropewalk list`, `ropewalk list models llama`, `ropewalk list routers torus --json`
     """

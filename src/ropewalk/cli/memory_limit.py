@@ -14,7 +14,7 @@ from ropewalk.errors import InputError
 MEMORY_LIMIT = typer.Option(
     None,
     metavar="SIZE",
-    help="Refuse or end what takes more memory than this, such as 4GB.  [default: what this machine has]",
+    help="Refuse or stop work that takes more memory than this, such as 4GB.  [default: what this machine has]",
 )
 
 

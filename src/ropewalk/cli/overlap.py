@@ -42,7 +42,7 @@ def overlap_command(
     packets: PacketChoices,
     outputs: OverlapOutputs,
 ) -> None:
-    """In which order, groups and pieces a data-parallel step should all-reduce its gradients, against known methods.
+    """Find the best order, groups and pieces of gradient all-reduces, and compare with published methods.
 
     Example: `ropewalk overlap vgg16 --batch 1024 --device a100 --cluster 4x8 --bandwidth 25Gbps --page overlap.html`
 

@@ -48,7 +48,7 @@ def pipeline_command(
     packets: PacketChoices,
     outputs: PipelineOutputs,
 ) -> None:
-    """The stages, replicas, placement and timetable that make a step of a model shortest, against other planners.
+    """Find the stages, replicas, placement and timetable with the shortest step, and compare with other planners.
 
     Example: `ropewalk pipeline gpt2-xl --cluster 2x8 --device a100 --nics 1 --bandwidth 100Gbps --batch 64`
     """

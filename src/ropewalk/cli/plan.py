@@ -69,12 +69,12 @@ def plan_command(
     run: PlanRunOptions,
     outputs: Outputs,
 ) -> None:
-    """What should I do? The best strategy for a model on a cluster, with a bound on what is left to gain.
+    """Find the best strategy for a model on a cluster, with a bound on any further gain.
 
-    On a network that exists: `ropewalk plan llama3-70b --cluster dgx-h100:64 --batch 1024 --seq 8192 --page plan.html`
+    On an existing network: `ropewalk plan llama3-70b --cluster dgx-h100:64 --batch 1024 --seq 8192 --page plan.html`
 
-    On ports to be wired, the wiring too: `ropewalk plan dlrm --servers 16 --degree 4 --bandwidth 100Gbps --compare all`
-    (as published: `--device a100 --gpus-per-server 4 --dtype tf32`)
+    With ports to be wired, including the wiring: `ropewalk plan dlrm --servers 16 --degree 4 --bandwidth 100Gbps
+    --compare all` (as published: `--device a100 --gpus-per-server 4 --dtype tf32`)
 
     Compare networks: `ropewalk plan llama-7b --cluster dgx-h100:4 --batch 256 --network rails,rail-only,wire`
     """

@@ -69,7 +69,7 @@ ALLOW = typer.Option(
 BUDGET = typer.Option(2000, help="Proposals per chain and round.", rich_help_panel=SEARCH)
 CHAINS = typer.Option(4, help="Independent chains per round.", rich_help_panel=SEARCH)
 ROUNDS = typer.Option(4, help="Maximum alternations of strategy and topology.", rich_help_panel=SEARCH)
-SEED = typer.Option(0, help="Seed of everything random.", rich_help_panel=SEARCH)
+SEED = typer.Option(0, help="Random seed.", rich_help_panel=SEARCH)
 QUICK = typer.Option(
     False, "--quick", help="Estimate within a second or two: simulate only the best few common "
     "strategies.", rich_help_panel=SEARCH,

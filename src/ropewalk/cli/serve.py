@@ -22,7 +22,7 @@ def run_command(
     kubernetes: KubernetesOptions,
     cluster: PlantOptions,
 ) -> None:
-    """Run the controller until it is told to end (SIGTERM, Ctrl-C).
+    """Run the controller until it is stopped (SIGTERM, Ctrl-C).
 
     The cluster is described once and kept in the database: later, `ropewalk serve` alone continues with it.
 

@@ -22,7 +22,7 @@ def kubernetes_files_command(
     *,
     cluster: PlantOptions,
 ) -> None:
-    """Files for Kubernetes: node labels, Kueue's Topology, Volcano's HyperNodes, the extender of kube-scheduler.
+    """Write files for Kubernetes: node labels, Kueue's Topology, Volcano's HyperNodes, kube-scheduler's extender.
 
     Example: `ropewalk serve kubernetes-files --fabric leaf-spine:4x4x8 --gpus-per-server 2 --to kubernetes/`
     """

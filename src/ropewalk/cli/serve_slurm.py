@@ -32,7 +32,7 @@ def slurm_files_command(
     *,
     cluster: PlantOptions,
 ) -> None:
-    """Files that make Slurm ask the service: a job_submit plugin, prologs and epilogs, configuration, a README.
+    """Write files that connect Slurm to the service: job_submit plugin, prologs, epilogs, configuration, README.
 
     Example: `ropewalk serve slurm-files --fabric leaf-spine:4x4x8 --gpus-per-server 2 --to slurm/`
     """
@@ -67,7 +67,7 @@ def import_slurm_command(
     *,
     live: LiveOptions,
 ) -> None:
-    """Take over jobs that run in Slurm already: they keep their servers and get dedicated links where there are any.
+    """Adopt jobs that already run in Slurm: they keep their servers and get dedicated links if there are any.
 
     Example: `squeue --json > jobs.json && ropewalk serve import-slurm --from jobs.json`
     """

@@ -21,7 +21,7 @@ def add_command(
     *,
     store: StoreOptions,
 ) -> None:
-    """Make a token and print it, once: the database keeps a salted hash of it.
+    """Create a token and print it once: the database keeps only a salted hash.
 
     Example: `ropewalk serve token add --role submit --name ci`
     """
@@ -46,7 +46,7 @@ def add_command(
 
 @with_options
 def list_command(json: bool = JSON, *, store: StoreOptions) -> None:
-    """All tokens, without their secrets."""
+    """List all tokens, without their secrets."""
     from rich import box
     from rich.table import Table
 
@@ -72,7 +72,7 @@ def list_command(json: bool = JSON, *, store: StoreOptions) -> None:
 
 @with_options
 def revoke_command(token: str = typer.Argument(help="Token id."), *, store: StoreOptions) -> None:
-    """End a token: a running service refuses it within a second."""
+    """Revoke a token: a running service refuses it within a second."""
     from ropewalk.serve.store import open_store
     from ropewalk.serve.store.tokens import revoke_token
 

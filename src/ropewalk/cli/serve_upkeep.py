@@ -57,10 +57,10 @@ WantedBy=multi-user.target
 def backup_command(
     to: Path = typer.Argument(metavar="FILE", help="A file that does not exist yet."), *, store: StoreOptions
 ) -> None:
-    """A copy of a SQLite database, complete and consistent, while the service runs.
+    """Copy a SQLite database, completely and consistently, while the service runs.
 
-    To go back: end the service, put the copy in the place of the database, remove FILE-wal and FILE-shm beside it if
-    they exist, start the service. PostgreSQL has tools of its own (pg_dump).
+    To restore: stop the service, replace the database by the copy, remove FILE-wal and FILE-shm next to it if they
+    exist, and start the service. For PostgreSQL use pg_dump.
 
     Example: `ropewalk serve backup /backups/ropewalk-monday.db`
     """
@@ -74,7 +74,7 @@ def systemd_unit_command(
     options: list[str] = typer.Argument(None, metavar="[-- OPTIONS]", help="Options of `ropewalk serve`."),
     user: str | None = typer.Option(None, help="User of the unit.  [default: you]"),
 ) -> None:
-    """Print a unit for systemd that starts the service at boot and again whenever it ends.
+    """Print a systemd unit that starts the service at boot and restarts it whenever it ends.
 
     Example: `ropewalk serve systemd-unit --user ropewalk -- --socket /run/ropewalk/ropewalk.sock --socket-role submit`
     """

@@ -48,17 +48,17 @@ def simulate_command(
     what_if: WhatIfOptions,
     outputs: StepOutputs,
 ) -> None:
-    """How long a training step takes on a cluster, and why: compute, communication, bubbles, the bottleneck link.
+    """Simulate a training step on a cluster: compute, exposed communication, bubbles, the bottleneck link.
 
     Example: `ropewalk simulate llama-7b --gpus 16 --dp 2 --tp 8 --page step.html --trace step.json`
 
-    A plan of any command, packet by packet: `ropewalk simulate plan.json --level packet`
+    A plan of any command, at packet level: `ropewalk simulate plan.json --level packet`
 
     On a cluster: `ropewalk simulate llama-7b --cluster dgx-h100:4 --tp 8`
 
-    A task graph of your own: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4`
+    Your own task graph: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4`
 
-    Packet by packet: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4 --level packet --transport rdma`
+    At packet level: `ropewalk simulate examples/two-layer-step.yaml --fabric switch:4 --level packet --transport rdma`
     """
     outputs.check(what, place.cluster, place.fabric)
     subject = subject_of(what)

@@ -18,11 +18,11 @@ MICRO_BATCH = model_options.MICRO_BATCH
 GPUS = typer.Option(
     None,
     min=1,
-    help="Number of GPUs.  [default: those of the cluster, else the product of the degrees, else 8]",
+    help="Number of GPUs.  [default: those of the cluster, otherwise the product of the degrees, otherwise 8]",
     rich_help_panel=SPLIT,
 )
 DP = typer.Option(
-    None, "--dp", min=1, help="Data-parallel degree.  [default: what the other degrees leave]", rich_help_panel=SPLIT
+    None, "--dp", min=1, help="Data-parallel degree.  [default: the remaining GPUs]", rich_help_panel=SPLIT
 )
 TP = typer.Option(None, "--tp", min=1, help="Tensor-parallel degree.", rich_help_panel=SPLIT)
 PP = typer.Option(None, "--pp", min=1, help="Pipeline-parallel degree (stages).", rich_help_panel=SPLIT)
@@ -100,7 +100,7 @@ class GraphOptions:
 
 ALGORITHM = typer.Option(
     "default",
-    help="Collectives: default (nccl where the stack is megatron or fsdp2, otherwise ring); one of {collectives}; "
+    help="Collectives: default (nccl for the stacks megatron and fsdp2, otherwise ring); one of {collectives}; "
     "one per purpose (data=forest,tensor=ring); or auto: the fastest by simulation, never slower than ring.",
     rich_help_panel=TALK,
 )
@@ -111,7 +111,7 @@ ROUTING = typer.Option("default", help="Routing: default, {routers}.", rich_help
 LEVEL = typer.Option(
     "flow",
     help="Simulation level of the network: flow (fluid), wire (fluid with headers), packet (every packet), "
-    "auto (wire or packet, whichever is enough).",
+    "auto (wire if sufficient, otherwise packet).",
     rich_help_panel=TALK,
 )
 

@@ -32,11 +32,11 @@ def sync_command(
     mixing: MixOptions,
     packets: PacketChoices,
 ) -> None:
-    """Sync time of every logical topology on every physical one: closed form beside simulation.
+    """Compare all-reduce topologies on physical networks: closed form and simulation.
 
     Example: `ropewalk sync --logical ring,hips --physical bcube:4,2,torus --hosts 64 --size 64MB --page sync.html`
 
-    Packet by packet: `ropewalk sync --level packet --transport rdma,tcp --page sync.html`
+    At packet level: `ropewalk sync --level packet --transport rdma,tcp --page sync.html`
     """
     from ropewalk.sync import answer
 

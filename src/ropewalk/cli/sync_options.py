@@ -45,7 +45,7 @@ HOP_LATENCY = typer.Option(
 LEVEL = typer.Option(
     "closed,flow",
     help="Method: closed (formula), flow (fluid), wire (fluid with headers), packet (every packet), "
-    "auto (wire or packet, whichever is enough). packet and auto add closed and flow for comparison.",
+    "auto (wire if sufficient, otherwise packet). packet and auto add closed and flow for comparison.",
 )
 ROUTING = typer.Option(
     "default",

@@ -32,7 +32,7 @@ def ui_command(
     time_limit: str = TIME_LIMIT,
     memory_limit: str = MEMORY_LIMIT,
 ) -> None:
-    """The planner and all studies in a browser, for you alone: it listens on 127.0.0.1.
+    """Open the planner and all studies in a browser (local only: 127.0.0.1).
 
     Example: `ropewalk ui`
     """

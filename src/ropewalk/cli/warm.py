@@ -67,7 +67,7 @@ FOR_WHEELS = (
 """Further questions whose kernels a wheel brings, so that the first answer of an installation waits for no compiler."""
 SUBJECTS = tuple(dict.fromkeys(subject for uses in QUESTIONS.values() for subject in uses))
 SUBJECT = typer.Argument(
-    None, metavar="[SUBJECT]…", help=f"Only the kernels for these: {', '.join(SUBJECTS)}; all unless given."
+    None, metavar="[SUBJECT]…", help=f"Only the kernels for these: {', '.join(SUBJECTS)}.  [default: all]"
 )
 JOBS = "name,gpus,arrival_s,duration_s\nfirst,16,0,1000\nsecond,4,10,1000\n"
 
@@ -79,7 +79,7 @@ def warm_command(
         None, metavar="FOLDER", help="Compile for a wheel into this folder, for most CPUs, and far more kernels."
     ),
 ) -> None:
-    """Compile the kernels of all commands now, on all cores, so that no later command waits for the compiler.
+    """Compile all kernels now, on all cores, so that no later command waits for the compiler.
 
     It asks each command a small question. What is compiled is kept on disk for all installations of this code, in the
     user's cache or in NUMBA_CACHE_DIR: the next time, nothing is left to do.
