@@ -84,7 +84,7 @@ class Controller:
         controller = cls.empty(plant, settings)
         state = controller.state
         state.now = now
-        for job in sorted(jobs, key=lambda one: one.number):
+        for job in sorted(jobs, key=_taken_up_by):
             _take_up(state, job)
         state.drained, state.failed = drained or Drained(), failed or Drained()
         state.keep_out()
@@ -103,6 +103,11 @@ class Controller:
     def next_expiry(self) -> float | None:
         """When a reservation may run out; None where there is none."""
         return self.state.expiries[0][0] if self.state.expiries else None
+
+
+def _taken_up_by(job: ServedJob) -> tuple[bool, float, int]:
+    """Those that are over first, in the order in which they ended; live ones by number."""
+    return job.live, 0.0 if job.live else job.ended_at or 0.0, job.number
 
 
 def _take_up(state: State, job: ServedJob) -> None:

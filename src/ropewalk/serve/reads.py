@@ -24,7 +24,10 @@ STATES = ("pending", "running", "ended", "live")
 def job(state: State, asked: ReceivedRequest) -> dict[str, Any]:
     """One job, with what it has reported about its speed."""
     asked.check_query(())
-    found = _job(state, asked)
+    return job_in_full(state, _job(state, asked))
+
+
+def job_in_full(state: State, found: ServedJob) -> dict[str, Any]:
     return answers.job_answer(state, found) | {"speed": speed_document(found, history=True)}
 
 

@@ -13,7 +13,7 @@ def restored(saved: Saved) -> Controller:
     return Controller.from_documents(
         saved.plant,
         saved.settings,
-        saved.jobs,
+        (*saved.jobs, *saved.ended),
         drained=drained_of(plant, saved.parts["drained"]),
         failed=drained_of(plant, saved.parts["failed"]),
         counters=saved.counters,

@@ -11,10 +11,11 @@ from alembic.migration import MigrationContext
 from serve_invariants import check
 
 from ropewalk.errors import ClusterError, InputError
-from ropewalk.serve.operation import End, Submit
+from ropewalk.serve.operation import Cancel, End, Submit
 from ropewalk.serve.restored import restored
 from ropewalk.serve.service import open_writer
 from ropewalk.serve.settings import Settings
+from ropewalk.serve.slurm.view import TOKEN, view_of
 from ropewalk.serve.store import open_store
 from ropewalk.serve.store.backup import back_up
 from ropewalk.serve.store.engine import engine_of
@@ -121,6 +122,54 @@ def test_a_store_that_gives_a_gpu_away_twice_is_refused_when_it_is_opened(path: 
     store = open_store(path)
     with pytest.raises(ClusterError, match="taken"):
         open_writer(store)
+    store.close()
+
+
+def test_a_restarted_service_knows_jobs_that_have_ended_in_the_order_of_their_ends(path: str) -> None:
+    store = open_store(path)
+    writer = open_writer(store, SMALL).start()
+    for _ in range(4):
+        writer.submit(Submit("job", 8)).result()
+    for job in ("j3", "j1", "j4"):
+        writer.submit(Cancel(job)).result()
+    before = writer.read(lambda controller: list(controller.state.ended.values())).result()
+    writer.close()
+    store.close()
+    store = open_store(path)
+    writer = open_writer(store).start()
+    assert writer.read(lambda controller: list(controller.state.ended.values())).result() == before
+    assert [job.id for job in before] == ["j3", "j1", "j4"]
+    assert writer.read(lambda controller: list(controller.state.jobs)).result() == ["j2"]
+    writer.close()
+    store.close()
+
+
+def test_of_many_ended_jobs_the_latest_are_loaded(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ropewalk.serve.store.store.KEPT_ENDED", 2)
+    store = open_store(path)
+    writer = open_writer(store, SMALL).start()
+    for _ in range(4):
+        writer.submit(Submit("job", 8)).result()
+    for job in ("j4", "j2", "j1"):
+        writer.submit(End(job)).result()
+    writer.close()
+    saved = store.load()
+    assert saved is not None
+    assert ([job.id for job in saved.jobs], [job.id for job in saved.ended]) == (["j3"], ["j1", "j2"])
+    store.close()
+
+
+def test_a_cancellation_that_slurm_was_not_told_of_yet_outlives_a_restart(path: str) -> None:
+    store = open_store(path)
+    writer = open_writer(store, SMALL).start()
+    writer.submit(Submit("job", 8, labels={TOKEN: "t7"})).result()
+    writer.submit(Cancel("j1")).result()
+    writer.close()
+    store.close()
+    store = open_store(path)
+    writer = open_writer(store).start()
+    assert writer.read(view_of).result().cancelled == {"t7"}
+    writer.close()
     store.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -13,9 +14,10 @@ from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 from litestar.types import ExceptionHandlersMap
 
 from ropewalk.errors import InputError
+from ropewalk.serve import reads
 from ropewalk.serve.asked import ReceivedRequest
 from ropewalk.serve.endpoints import ENDPOINTS, Endpoint, status_of_answer
-from ropewalk.serve.http.ask import AnyRequest, ahead, answered, body_of, change, principal_of, read
+from ropewalk.serve.http.ask import AnyRequest, ahead, answered, body_of, change, principal_of, read, service_of
 from ropewalk.serve.http.roles import Principal
 from ropewalk.serve.outcome import Refused
 from ropewalk.serve.problems import Problem, problem_bytes
@@ -57,7 +59,12 @@ def handler_of(endpoint: Endpoint) -> HTTPRouteHandler:
         function = endpoint.answer
         assert function is not None
         look = ahead if endpoint.ahead else read
-        found = await look(request, lambda state: function(state, asked))
+        try:
+            found = await look(request, lambda state: function(state, asked))
+        except Refused as refusal:
+            if refusal.code != "not-found" or function is not reads.job:
+                raise
+            found = await long_ended(request, str(asked.job), refusal)
         reply = answered(found)
         tag = reply.headers.get("ETag")
         if tag is not None and request.headers.get("if-none-match") == tag:
@@ -66,6 +73,14 @@ def handler_of(endpoint: Endpoint) -> HTTPRouteHandler:
 
     path = endpoint.path.replace("{job}", "{job:str}")
     return route(path, http_method=HttpMethod(endpoint.method), name=endpoint.name, opt={ROLE: endpoint.role})(answer)
+
+
+async def long_ended(request: AnyRequest, job: str, refusal: Refused) -> dict[str, Any]:
+    """A job that ended so long ago that only the store knows it."""
+    kept = await asyncio.to_thread(service_of(request).store.job, job)
+    if kept is None:
+        raise refusal
+    return await read(request, lambda state: reads.job_in_full(state, kept))
 
 
 def asked_of(request: AnyRequest, method: str = "GET") -> ReceivedRequest:

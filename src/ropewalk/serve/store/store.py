@@ -16,7 +16,7 @@ from ropewalk.serve.encoding import decode, encode
 from ropewalk.serve.job import ServedJob
 from ropewalk.serve.outcome import Event
 from ropewalk.serve.settings import Settings
-from ropewalk.serve.state import Counters
+from ropewalk.serve.state import KEPT_ENDED, Counters
 from ropewalk.serve.store.checkpoints import Checkpoints
 from ropewalk.serve.store.lock import FileLock, lock_database
 from ropewalk.serve.store.retention import Retention, forget
@@ -59,6 +59,8 @@ class Saved:
     counters: Counters
     jobs: tuple[ServedJob, ...]
     """Those that are live."""
+    ended: tuple[ServedJob, ...]
+    """The latest that are over, as many as a controller remembers."""
     parts: dict[str, tuple[str, ...]]
     at: float
     """The time of the latest event."""
@@ -117,7 +119,9 @@ class Store:
             if plant is None:
                 return None
             meta: dict[str, str] = dict(connection.execute(select(META.c.key, META.c.value)).all())
-            jobs = connection.execute(select(JOB.c.doc).where(JOB.c.live).order_by(JOB.c.seq)).scalars()
+            live = connection.execute(select(JOB.c.doc).where(JOB.c.live).order_by(JOB.c.seq)).scalars().all()
+            latest = select(JOB.c.doc).where(JOB.c.live.is_(False)).order_by(JOB.c.ended_at.desc(), JOB.c.seq.desc())
+            ended = connection.execute(latest.limit(KEPT_ENDED)).scalars().all()
             parts: dict[str, list[str]] = {"drained": [], "failed": []}
             for part, kind in connection.execute(select(DRAIN.c.part, DRAIN.c.kind).order_by(DRAIN.c.part)):
                 parts[kind].append(part)
@@ -125,7 +129,8 @@ class Store:
                 plant=plant_from_document(decode(plant)),
                 settings=Settings.from_document(decode(meta["settings"])),
                 counters=Counters(**decode(meta["counters"])),
-                jobs=tuple(ServedJob.from_document(decode(document)) for document in jobs),
+                jobs=tuple(ServedJob.from_document(decode(document)) for document in live),
+                ended=tuple(ServedJob.from_document(decode(document)) for document in ended),
                 parts={kind: tuple(names) for kind, names in parts.items()},
                 at=float(connection.execute(select(EVENT.c.at).order_by(EVENT.c.seq.desc()).limit(1)).scalar() or 0.0),
             )

@@ -18,6 +18,19 @@ def test_a_job_starts_and_ends_and_the_next_one_takes_its_place(served):
     assert (again.status, again.json["version"]) == (200, ended.json["version"])
 
 
+def test_a_job_that_ended_long_ago_can_still_be_looked_at(served, monkeypatch):
+    monkeypatch.setattr("ropewalk.serve.state.KEPT_ENDED", 1)
+    for _ in range(3):
+        job = served.ask("POST", "/v1/jobs", {"name": "a", "gpus": 4}).json["id"]
+        served.ask("POST", f"/v1/jobs/{job}/end")
+    assert [one["id"] for one in served.ask("GET", "/v1/jobs?state=ended").json["jobs"]] == ["j3"]
+    first, last = (served.ask("GET", f"/v1/jobs/{job}") for job in ("j1", "j3"))
+    assert (first.status, first.headers["etag"], first.json["outcome"]) == (200, last.headers["etag"], "done")
+    assert first.json["allocation"] == last.json["allocation"]
+    assert served.ask("GET", "/v1/jobs/j4").code == "not-found"
+    assert served.ask("GET", "/v1/jobs/%27").code == "not-found"
+
+
 def test_what_can_never_start_is_refused_and_not_queued(served):
     reply = served.ask("POST", "/v1/jobs", {"name": "huge", "gpus": 17})
     assert (reply.status, reply.code) == (422, "impossible")
