@@ -168,12 +168,12 @@ def _never(plant: Plant, gpus: int) -> str:
         return (
             f"{gpus} GPUs do not fit one leaf of {most}, and over several every GPU needs an uplink of its own: leafs "
             f"of {plant.name} have {max(up)}, {sum(up)} in all, and servers {size} GPUs; with shared "
-            "links it starts (--isolate none)"
+            "links (ecmp) it starts"
         )
     whole = all(row >= most for row, most in zip(up, plant.gpus_per_leaf.tolist(), strict=True))
     return (
         f"{gpus} GPUs do not fit one leaf of {most} and have no equal split into whole servers of {size} over "
-        f"the leafs of {plant.name}, even when it is empty{'; laas takes it (--isolate laas)' * whole}"
+        f"the leafs of {plant.name}, even when it is empty{'; laas takes it' * whole}"
     )
 
 

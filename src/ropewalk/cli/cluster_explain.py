@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ropewalk.cli.cluster_plant import ISOLATE_ONE, PlantOptions, plant_for, read_state
+from ropewalk.cli.cluster_plant import ISOLATE_OF_STATE, PlantOptions, plant_for, read_state
 from ropewalk.cli.cluster_screen import print_warnings, some
-from ropewalk.cli.cluster_state import describe, explained, policy_named, request
+from ropewalk.cli.cluster_state import describe, explained, policy_for, request
 from ropewalk.cli.cluster_trace import ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.live_options import LiveOptions, asked, job_named
 from ropewalk.cli.live_screen import print_explained
@@ -35,7 +35,7 @@ def explain_command(
     ),
     job: str | None = typer.Option(None, help="The job of the trace; without a trace, a name for the new job."),
     gpus: int | None = typer.Option(None, min=1, help="Without a job or a trace: GPUs requested by a new job."),
-    isolate: str = ISOLATE_ONE,
+    isolate: str | None = ISOLATE_OF_STATE,
     at: str | None = typer.Option(None, help="Point in time, such as 5000s.  [default: the job's arrival]"),
     json: bool = JSON,
     *,
@@ -55,7 +55,7 @@ def explain_command(
         print_json(why) if json else print_explained(why)
         return
     state = live.state
-    policy, plant = policy_named(isolate), plant_for(cluster, state)
+    policy, plant = policy_for(isolate, state), plant_for(cluster, state)
     if jobs is None:
         if gpus is None:
             raise InputError("explain needs a job: give a trace and --job, or --gpus with --state")

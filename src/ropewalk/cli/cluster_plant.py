@@ -76,7 +76,11 @@ TOPOLOGY_FORMAT = typer.Option(
 STATE = typer.Option(
     None, metavar="FILE", help="State file (JSON) with the current allocations; without it the cluster is empty."
 )
-ISOLATE_ONE = typer.Option("vclos", "--isolate", help="Isolation policy: {policies.isolates}, or none.")
+ISOLATE_OF_STATE = typer.Option(
+    None,
+    "--isolate",
+    help="Isolation policy: {policies.isolates}, or none.  [default: that of the state file, or vclos]",
+)
 
 
 @dataclass(frozen=True)

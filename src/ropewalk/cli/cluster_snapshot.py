@@ -10,9 +10,9 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli import step_options
-from ropewalk.cli.cluster_plant import ISOLATE_ONE, PlantOptions, plant_of, read_state
+from ropewalk.cli.cluster_plant import ISOLATE_OF_STATE, PlantOptions, plant_for, read_state
 from ropewalk.cli.cluster_screen import print_warnings, some
-from ropewalk.cli.cluster_state import policy_named
+from ropewalk.cli.cluster_state import policy_for
 from ropewalk.cli.cluster_trace import JOBS, ReplayOptions, conditions_of, read_jobs
 from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.lists import not_empty, split
@@ -58,7 +58,7 @@ STATE = typer.Option(
     metavar="FILE",
     help="Instead of --at: a state file (JSON) with the current allocations; JOBS then says what each job does.",
 )
-ISOLATE = ISOLATE_ONE
+ISOLATE = ISOLATE_OF_STATE
 ROUTING = typer.Option(
     None, help="With --isolate none: routing of jobs that share links: {policies.shares}.  [default: ecmp]"
 )
@@ -79,7 +79,7 @@ class MomentOptions:
 
     at: str | None
     state: Path | None
-    isolate: str
+    isolate: str | None
     routing: str | None
 
     def check(self, context: typer.Context) -> None:
@@ -92,13 +92,14 @@ class MomentOptions:
 
     def policy(self) -> Policy:
         """An isolating policy, or one under which jobs share links."""
-        from ropewalk.tenancy.policies import SHARED, policies_named
+        from ropewalk.tenancy.policies import policies_named
 
+        asked = policy_for(self.isolate, self.state)
         if self.routing is None:
-            return policy_named(self.isolate)
-        if self.isolate != SHARED:
+            return asked
+        if not asked.shares:
             raise InputError(
-                f"--routing is for jobs that share links, and {self.isolate} isolates them: add --isolate none"
+                f"--routing is for jobs that share links, and {asked.name} isolates them: add --isolate none"
             )
         (policy,) = policies_named([], [self.routing], compare=False)
         return policy
@@ -148,7 +149,7 @@ def snapshot_command(
     refuse_without_packets(context, (look.level,))
     use = packets.use(look.level)
     which.check(context)
-    plant = plant_of(cluster)
+    plant = plant_for(cluster, which.state)
     with shown_progress("reading jobs") as progress:
         conditions = conditions_of(replay, plant)
         read = read_jobs(jobs, replay, plant)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ropewalk.cli.change_options import ChangeOptions
-from ropewalk.cli.cluster_plant import ISOLATE_ONE, STATE, PlantOptions, plant_for, read_state
+from ropewalk.cli.cluster_plant import ISOLATE_OF_STATE, STATE, PlantOptions, plant_for, read_state
 from ropewalk.cli.cluster_screen import some
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, console, print_json, print_whole, require_outputs
@@ -38,7 +38,7 @@ def allocate_command(
         "--restore alone."),
     job: str = typer.Option("job", help="Its name."),
     state: Path | None = STATE,
-    isolate: str = ISOLATE_ONE,
+    isolate: str | None = ISOLATE_OF_STATE,
     changes: ChangeOptions,
     save: Path | None = typer.Option(
         None, metavar="FILE", help="Write the state with the job placed; without this option nothing changes."
@@ -64,7 +64,7 @@ def allocate_command(
         raise InputError("--prove needs a job to place: add --gpus")
     require_outputs(save, metrics, read=(cluster.cluster, cluster.fabric))
     _refuse_to_forget(save)
-    policy = policy_named(isolate)
+    policy = policy_for(isolate, state)
     now = read_state(policy, plant_for(cluster, state), state)
     still = changes.make(now)
     got = None if gpus is None else request(policy, now, job, gpus)
@@ -91,9 +91,7 @@ def allocate_command(
 
 
 def request(policy: Policy, now: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
-    """Ask for GPUs; more than the cluster has is a mistake of the user, not a reason to wait."""
-    if gpus > now.plant.gpus:
-        raise ClusterError(f"{gpus} GPUs are more than {now.plant.name} has ({now.plant.gpus}): ask for fewer")
+    """Ask for GPUs; more than the cluster has can never start."""
     if job in now.jobs:
         raise ClusterError(f"job {job!r} is already running: give another name, or --release it first")
     return policy.make(now, job, gpus)
@@ -117,6 +115,17 @@ def _above(plant: Plant, got: Allocation) -> dict[str, Any]:
             [plant.spine_names[spine], plant.core_names[core], cable] for spine, core, cable in got.reserved_above()
         ],
     }
+
+
+def policy_for(isolate: str | None, state: Path | None) -> Policy:
+    """The policy that was asked for; else that of a state file which has one, else vClos."""
+    if isolate is None and state is not None and is_there(state):
+        from ropewalk.serve.state_file import plant_of_state
+
+        kept = plant_of_state(state)
+        if kept is not None:
+            return kept[1].rule
+    return policy_named(isolate or "vclos")
 
 
 def policy_named(isolate: str) -> Policy:
@@ -299,7 +308,7 @@ def rules_command(
     job: str = typer.Argument(help="A job of the state file."),
     to: Path = typer.Option(..., metavar="FOLDER", help="Folder for the files."),
     state: Path | None = STATE,
-    isolate: str = ISOLATE_ONE,
+    isolate: str | None = ISOLATE_OF_STATE,
     addresses: str | None = typer.Option(
         None, metavar="FILE", help="Addresses of NICs, leaf subnets and uplinks (CSV); `numbered` generates a plan. "
         "Without it there are no leaf rules.",
@@ -326,11 +335,11 @@ def rules_command(
         write_files,
     )  # fmt: skip
 
-    policy = policy_named(isolate)
+    policy = policy_for(isolate, state)
     now = read_state(policy, plant_for(cluster, state), state)
     if job not in now.jobs:
-        some = ", ".join(list(now.jobs)[:8]) or "none"
-        raise ClusterError(f"no job {job!r} is in the state: name one of {some}")
+        some = ", ".join(list(now.jobs)[:8])
+        raise ClusterError(f"no job {job!r} runs in the state{f': name one of {some}' if some else ', which has none'}")
     held = now.jobs[job]
     plan, everybody = None, []
     if addresses == NUMBERED:

@@ -94,7 +94,7 @@ def print_status(status: Document) -> None:
     gpus, links, jobs, settings = status["gpus"], status["links"], status["jobs"], status["settings"]
     say(f"{status['plant']}: {gpus['used']} of {gpus['total']} GPUs used, {gpus['free']} free", style="bold")
     say(f"policy {settings['policy']}, queue {settings['queue']}, backfill {settings['backfill']}; "
-        f"{links['total'] - links['free']} of {links['total']} links taken", soft_wrap=True)  # fmt: skip
+        f"{links['free']} of {links['total']} links free", soft_wrap=True)  # fmt: skip
     say(jobs_said(jobs))
     for word in ("drained", "failed"):
         if status[word]:

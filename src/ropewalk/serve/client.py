@@ -232,7 +232,7 @@ def _token_in(path: Path) -> str:
 def client_of(url: str | None, environment: Mapping[str, str] = os.environ, token_file: Path | None = None) -> Client:
     """The client that options and the environment describe."""
     where = url or environment.get(SERVICE)
-    if where is None:
+    if not where:
         raise InputError(
             f"no service is given: give --service URL or set {SERVICE}, or use --state FILE without a service"
         )

@@ -43,7 +43,7 @@ def _to_get_past(state: State, job: ServedJob) -> str:
     if state.settings.passing is None:
         return f"{usual}, or turn on backfill (ropewalk cluster policy --backfill easy)"
     if job.expected_s is None:
-        known = f"backfill takes it for {DEFAULT_RUN_S / 3600:g} h"
+        known = f"backfill assumes {DEFAULT_RUN_S / 3600:g} h"
         return f"{usual}, or submit it with the time it is expected to run: {known}"
     return f"{usual}, or ask for fewer GPUs or less time: backfill lets past who fits and holds up nobody ahead"
 
@@ -60,6 +60,9 @@ def lacking(state: State, job: ServedJob, lack: Waiting) -> dict[str, Any]:
             return _reason("gpu-shortage", lack.explanation, details) | {
                 "remedy": f"{usual}, or return servers to service"
             }
+    if job.servers and lack.reason is Reason.SERVER_FRAGMENTATION:
+        remedy = "wait until these servers are free, or submit it again for other servers"
+        return _reason("server-fragmentation", lack.explanation, details) | {"remedy": remedy}
     if lack.blocking_spines:
         details["blocking_spines"] = [plant.spine_names[spine] for spine in lack.blocking_spines]
     if lack.tier is not None:

@@ -343,7 +343,8 @@ def test_a_state_that_is_none_is_refused(run, tmp_path):
     assert run("allocate", *SMALL, "--gpus", 2, "--drain", "cellar:3").code == 2
     assert run("allocate", *SMALL, "--gpus", 2, "--drain", "leaf:77").code == 2
     assert run("allocate", *SMALL, "--gpus", 2, "--drain", "link:0:0").code == 2
-    assert run("allocate", *SMALL, "--gpus", 99).code == 2
+    never = run("allocate", *SMALL, "--gpus", 99)
+    assert (never.code, "99 GPUs are requested" in never.stdout) == (4, True)
 
 
 TYPOS = """name,gpus,arrival_s,duration_s,model

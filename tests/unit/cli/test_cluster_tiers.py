@@ -127,7 +127,7 @@ def test_a_job_that_can_never_start_is_told_what_does(run, asked):
     assert f"Ask for {advised[0]} GPUs" in refused.stdout
     for size in advised:
         assert run("allocate", *where, "--gpus", size).code == 0
-    assert "with shared links it starts (--isolate none)" in refused.stdout
+    assert "with shared links (ecmp) it starts" in refused.stdout
     assert run("allocate", *where, "--gpus", 120, "--isolate", "none").code == 0
 
 

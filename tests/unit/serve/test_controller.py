@@ -37,7 +37,7 @@ def test_backfill_is_advised_where_it_is_off_and_an_expected_time_where_it_is_on
         assert waits["reason"]["code"] == "behind-in-queue"
         remedies.append(waits["reason"]["remedy"])
     assert "turn on backfill" in remedies[0]
-    assert "expected to run: backfill takes it for 24 h" in remedies[1]
+    assert "expected to run: backfill assumes 24 h" in remedies[1]
     assert "less time" in remedies[2]
     assert all("turn on" not in remedy for remedy in remedies[1:])
 
@@ -108,6 +108,7 @@ def test_exact_servers_are_given_or_waited_for() -> None:
     second = cluster.do(asked.Submit("there", 4, servers=("server6",))).answer
     assert second["reason"]["code"] == "server-fragmentation"
     assert "server6" in second["reason"]["message"]
+    assert second["reason"]["remedy"] == "wait until these servers are free, or submit it again for other servers"
     cluster.do(asked.End(job["id"]))
     assert cluster.state_of(second["id"]) == "running"
 

@@ -60,6 +60,15 @@ def test_another_order_sorts_those_who_wait() -> None:
     assert [job.id for job in cluster.state.queued()] == [small, large]
 
 
+def test_a_job_that_has_no_links_but_several_servers_is_in_the_way_of_patch_panels() -> None:
+    cluster = Cluster(fabric="leaf-spine:4x8x8")
+    inside = cluster.submit(6)
+    refusal = cluster.refused(asked.ChangePolicy("topoopt"))
+    assert refusal.details["jobs"] == [inside]
+    assert refusal.message == (f"{inside} runs on several servers, which topoopt would have to join by patch panels")
+    assert refusal.remedy == "wait until it has ended, or end it"
+
+
 def test_settings_that_do_not_exist_are_refused() -> None:
     refusal = Cluster().refused(asked.ChangePolicy("walls"))
     assert refusal.code == "invalid"

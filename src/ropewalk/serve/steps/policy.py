@@ -89,10 +89,14 @@ def _on_its_plant(state: State, wanted: Settings) -> Occupancy:
     crossing = [job.id for job in state.jobs.values() if (_leaves_server(job) if panels else _crosses_leafs(job))]
     if crossing:
         over = next((said for kind, said in KINDS.items() if isinstance(plant, kind)), "cables")
-        who = f"{listed(crossing)} hold{'s' * (len(crossing) == 1)}"
+        one = len(crossing) == 1
+        what = f"hold{'s' * one} links, which {wanted.policy} would have to route over"
+        if isinstance(plant, PanelPlant):
+            what = f"run{'s' * one} on several servers, which {wanted.policy} would have to join by"
         raise Refused(
-            "conflict", f"{who} links, which {wanted.policy} would have to route over {over}",
-            "wait until they have ended, or end them", {"jobs": crossing},
+            "conflict", f"{listed(crossing)} {what} {over}",
+            f"wait until {'it has' if one else 'they have'} ended, or end {'it' if one else 'them'}",
+            {"jobs": crossing},
         )  # fmt: skip
     occupancy = Occupancy(plant)
     for held in state.occupancy.jobs.values():

@@ -101,10 +101,10 @@ def never_fits(plant: Plant, gpus: int) -> str:
         return (
             f"{gpus} GPUs do not fit one {kind} of {most}, and over several every GPU needs an uplink of its own: "
             f"leafs of {plant.name} have {int(up.max())}, {int(up.sum())} in all, and servers {size} GPUs; with shared "
-            "links it starts (--isolate none)"
+            "links (ecmp) it starts"
         )
     whole = not plant.cores and plant.rails == 1 and bool((up >= plant.gpus_per_leaf).all())
-    otherwise = "; laas takes it (--isolate laas)" if whole else ""
+    otherwise = "; laas takes it" if whole else ""
     return (
         f"{gpus} GPUs do not fit one {kind} of {most} and have no equal split into whole servers of {size} over "
         f"the {where} of {plant.name}, even when it is empty{otherwise}"

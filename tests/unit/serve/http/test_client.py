@@ -110,6 +110,11 @@ def test_addresses_that_are_none_are_refused(url):
         Client(url)
 
 
+def test_an_empty_variable_names_no_service():
+    with pytest.raises(InputError, match="no service is given"):
+        client_of(None, {"ROPEWALK_SERVICE": ""})
+
+
 def test_tokens_come_from_the_environment_or_from_a_file_that_others_cannot_read(tmp_path):
     path = tmp_path / "token"
     path.write_text("rw_aaaaaaaa_b\n")

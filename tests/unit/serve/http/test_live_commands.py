@@ -184,6 +184,23 @@ def test_a_state_file_is_a_snapshot_for_other_commands_and_is_not_lost_to_them(b
     assert ropewalk("cluster", "explain", "--state", by_file.path, "--gpus", 12).code == 0
 
 
+def test_other_commands_ask_under_the_policy_of_the_state_file_unless_told_otherwise(by_file, ropewalk, tmp_path):
+    by_file("submit", "a", "--gpus", 2)
+    by_file("drain", "spine:spine0", "spine:spine1", "spine:spine2", "spine:spine3")
+    assert ropewalk("cluster", "allocate", "--state", by_file.path, "--gpus", 8).code == 3
+    by_file("policy", "crux")
+    shared = ropewalk("cluster", "allocate", "--state", by_file.path, "--gpus", 8, "--json")
+    assert (shared.code, shared.json["stage"]) == (0, "shared")
+    assert ropewalk("cluster", "allocate", "--state", by_file.path, "--gpus", 8, "--isolate", "vclos").code == 3
+    explained = ropewalk("cluster", "explain", "--state", by_file.path, "--gpus", 8, "--json")
+    assert explained.json["placed"] is True
+    nobody = ropewalk("cluster", "rules", "b", "--state", by_file.path, "--to", tmp_path / "b")
+    assert "no job 'b' runs in the state: name one of j1" in nobody.stderr
+    by_file("end", "a")
+    nobody = ropewalk("cluster", "rules", "b", "--state", by_file.path, "--to", tmp_path / "b")
+    assert "no job 'b' runs in the state, which has none" in nobody.stderr
+
+
 def test_a_snapshot_of_allocate_is_taken_over(ropewalk, tmp_path):
     state = tmp_path / "old.json"
     ropewalk("cluster", "allocate", *SMALL, "--gpus", 8, "--job", "old", "--save", state)
