@@ -16,6 +16,7 @@ from ropewalk.serve.job import ServedJob
 from ropewalk.serve.outcome import Outcome, Refused
 from ropewalk.serve.settings import Settings
 from ropewalk.serve.state import Counters, State
+from ropewalk.tenancy.parts import drained_of, part_names
 from ropewalk.tenancy.plant import Plant
 
 POLICIES = ("ecmp", "source", "laas", "vclos", "vclos-all-divisors", "ocs-vclos", "topoopt")
@@ -209,12 +210,17 @@ def _refused(twin: Controller, operation: asked.Operation, now: float, refusal: 
 def restarted(controller: Controller, plant: Plant) -> Controller:
     """The controller as it comes back from what a store keeps."""
     state = controller.state
-    jobs = [ServedJob.from_document(decode(encode(job.as_document()))) for job in state.jobs.values()]
+    kept = (*state.jobs.values(), *state.ended.values())
+    jobs = [ServedJob.from_document(decode(encode(job.as_document()))) for job in kept]
+    was, now = state.occupancy.plant, state.settings.rule.plant(plant)
+    drained, failed = (drained_of(now, part_names(was, parts)) for parts in (state.drained, state.failed))
     new = Controller.from_documents(
-        plant, state.settings, jobs, drained=state.drained, failed=state.failed,
-        counters=Counters(state.next_job), now=state.now,
-    )  # fmt: skip
-    new.state.ended = state.ended.copy()
+        plant, state.settings, jobs, drained=drained, failed=failed, counters=Counters(state.next_job), now=state.now
+    )
+    assert (new.state.drained, new.state.failed) == (state.drained, state.failed)
+    assert new.state.ended == dict(state.ended)
+    for job in state.ended:
+        new.state.ended.move_to_end(job)  # a store has them by when they ended, not by when their links were released
     return new
 
 

@@ -138,6 +138,10 @@ def print_policy(settings: Document) -> None:
     console().print(", ".join(words), style="bold", soft_wrap=True)
     if settings.get("guarantee"):
         console().print(plain(settings["guarantee"]), soft_wrap=True)
+    if settings.get("put_aside"):
+        held = settings["put_aside"]
+        console().print(f"held, because {'it' if len(held) == 1 else 'they'} can never start under {chosen['policy']}: "
+                        f"{some(held)}", soft_wrap=True)  # fmt: skip
 
 
 def print_event(event: Document) -> None:
@@ -208,9 +212,14 @@ def jobs_said(jobs: Document) -> str:
     """
     >>> jobs_said({"running": 1, "pending": 0})
     '1 job runs, 0 wait'
+    >>> jobs_said({"running": 2, "pending": 3, "held": 2})
+    '2 jobs run, 1 waits, 2 are held'
     """
     runs = "1 job runs" if jobs["running"] == 1 else f"{jobs['running']} jobs run"
-    return f"{runs}, {jobs['pending']} wait{'s' * (jobs['pending'] == 1)}"
+    held = jobs.get("held", 0)
+    waiting = jobs["pending"] - held
+    kept = f", {held} {'is' if held == 1 else 'are'} held" * bool(held)
+    return f"{runs}, {waiting} wait{'s' * (waiting == 1)}{kept}"
 
 
 def plain(text: str) -> str:

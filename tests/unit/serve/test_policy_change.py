@@ -5,6 +5,7 @@ from __future__ import annotations
 from serve_cluster import Cluster
 
 from ropewalk.serve import operation as asked
+from ropewalk.tenancy.parts import part_names
 
 
 def test_jobs_that_share_links_keep_new_isolated_ones_off_their_leafs() -> None:
@@ -44,7 +45,7 @@ def test_waiting_jobs_that_can_never_start_under_the_new_policy_are_held() -> No
     cluster = Cluster("ecmp")
     cluster.submit(32)
     odd, even = cluster.submit(20), cluster.submit(16)
-    cluster.do(asked.ChangePolicy("vclos"))
+    assert cluster.do(asked.ChangePolicy("vclos")).answer["put_aside"] == [odd]
     assert cluster.state.job(odd).held
     assert "can never start under vclos" in cluster.state.job(odd).note
     cluster.do(asked.End("j1"))
@@ -67,6 +68,36 @@ def test_a_job_that_has_no_links_but_several_servers_is_in_the_way_of_patch_pane
     assert refusal.details["jobs"] == [inside]
     assert refusal.message == (f"{inside} runs on several servers, which topoopt would have to join by patch panels")
     assert refusal.remedy == "wait until it has ended, or end it"
+
+
+def test_parts_out_of_service_are_the_same_ones_where_another_plant_counts_them_differently() -> None:
+    cluster = Cluster(fabric="fat-tree:8")
+    cluster.do(asked.Drain(("core:core0.0",)))
+    failed = ("core:core1.0", "link:edge0.0-agg0.1")
+    cluster.do(asked.Fail(failed))
+    cluster.do(asked.ChangePolicy("ocs-vclos"))
+    plant = cluster.state.occupancy.plant
+    assert part_names(plant, cluster.state.drained) == ("core:core0.0",)
+    assert part_names(plant, cluster.state.failed) == ("link:edge0.0-agg0.1", "core:core1.0")
+    assert cluster.state.occupancy.drained == cluster.state.drained | cluster.state.failed
+    cluster.do(asked.Drain(("core:ocs0",)))
+    refusal = cluster.refused(asked.ChangePolicy("vclos"))
+    assert (refusal.message, refusal.details) == (
+        "core:ocs0 is out of service, and does not exist under vclos", {"parts": ["core:ocs0"]}
+    )  # fmt: skip
+    cluster.do(asked.Restore(("core:ocs0",)))
+    cluster.do(asked.ChangePolicy("vclos"))
+    assert part_names(cluster.state.occupancy.plant, cluster.state.drained) == ("core:core0.0",)
+    cluster.do(asked.Repair(failed))
+    cluster.do(asked.Restore(("core:core0.0",)))
+    assert not cluster.state.occupancy.drained
+
+
+def test_a_spine_that_is_down_is_no_patch_panel_of_the_same_number() -> None:
+    cluster = Cluster()
+    cluster.do(asked.Fail(("spine:spine3", "link:leaf0-spine1")))
+    refusal = cluster.refused(asked.ChangePolicy("topoopt"))
+    assert refusal.details["parts"] == ["spine:spine3", "link:leaf0-spine1"]
 
 
 def test_settings_that_do_not_exist_are_refused() -> None:

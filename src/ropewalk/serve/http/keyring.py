@@ -137,6 +137,7 @@ def _refused(message: str) -> Problem:
     return Problem(
         "unauthorized",
         message,
-        "send the header `Authorization: Bearer rw_…`; `ropewalk serve token add` creates a token",
+        "send the header `Authorization: Bearer rw_…` (commands take the token from ROPEWALK_TOKEN); "
+        "`ropewalk serve token add` creates one",
         headers={"WWW-Authenticate": 'Bearer realm="ropewalk"'},
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ropewalk.errors import ClusterError
+from ropewalk.errors import ClusterError, InputError
 from ropewalk.serve.dispatch import dispatch, why_never
 from ropewalk.serve.job import ServedJob
 from ropewalk.serve.operation import ChangePolicy
@@ -17,6 +17,7 @@ from ropewalk.serve.state import State, opens_links
 from ropewalk.serve.turn import Turn
 from ropewalk.tenancy.drained import Drained
 from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.parts import drained_of, part_names
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.policies import OPTICAL_PLANTS
 from ropewalk.tenancy.queue import Line
@@ -38,21 +39,24 @@ def change(turn: Turn, asked: ChangePolicy) -> dict[str, Any]:
     except ClusterError as problem:
         raise Refused("invalid", str(problem)) from None
     occupancy = _on_its_plant(state, wanted)
+    put_aside: list[str] = []
     if wanted != before:
-        _settle(turn, wanted, occupancy)
+        put_aside = _settle(turn, wanted, occupancy)
         turn.tell("policy-changed", before=before.as_document(), after=wanted.as_document())
         dispatch(turn)
-    return {"settings": wanted.as_document(), **_promises(state)}
+    return {"settings": wanted.as_document(), **_promises(state), "put_aside": put_aside}
 
 
-def _settle(turn: Turn, wanted: Settings, occupancy: Occupancy) -> None:
-    """Everything that depends on the settings, made anew."""
+def _settle(turn: Turn, wanted: Settings, occupancy: Occupancy) -> list[str]:
+    """Everything that depends on the settings, made anew; answers the waiting jobs that are held from now on."""
     state = turn.state
     turn.settings = True
     released = state.settings.keep_links and not wanted.keep_links
     state.settings = wanted
     if occupancy is not state.occupancy:
-        state.occupancy, state.empty = occupancy, Occupancy(occupancy.plant)
+        was, now = state.occupancy.plant, occupancy.plant
+        state.drained, state.failed = (_same_parts(was, now, one) for one in (state.drained, state.failed))
+        state.occupancy, state.empty = occupancy, Occupancy(now)
     state.possible = {}
     state.tried = None
     state.changes += 1
@@ -63,9 +67,12 @@ def _settle(turn: Turn, wanted: Settings, occupancy: Occupancy) -> None:
             turn.put(job, releasing=())
     state.keep_out()
     state.line = Line(wanted.order)
-    for job in list(state.jobs.values()):
-        if job.waits_in_line and not _is_put_aside(turn, job):
+    waiting = [job for job in state.jobs.values() if job.waits_in_line]
+    put_aside = [job.id for job in waiting if _is_put_aside(turn, job)]
+    for job in waiting:
+        if job.id not in put_aside:
             state.enqueue(job)
+    return put_aside
 
 
 def _is_put_aside(turn: Turn, job: ServedJob) -> bool:
@@ -101,7 +108,7 @@ def _on_its_plant(state: State, wanted: Settings) -> Occupancy:
     occupancy = Occupancy(plant)
     for held in state.occupancy.jobs.values():
         occupancy.place(held)
-    _check_parts(plant, state.drained | state.failed, wanted.policy)
+    _check_parts(state.occupancy.plant, plant, state.drained | state.failed, wanted.policy)
     return occupancy
 
 
@@ -127,12 +134,26 @@ def _leaves_server(job: ServedJob) -> bool:
     return _crosses_leafs(job) or (job.allocation is not None and job.allocation.stage in ("leaf", SHARD))
 
 
-def _check_parts(plant: Plant, parts: Drained, policy: str) -> None:
+def _check_parts(was: Plant, plant: Plant, parts: Drained, policy: str) -> None:
+    missing = [name for name in part_names(was, parts) if not _exists(plant, name)]
+    if missing:
+        what = f"{listed(missing)} {'is' if len(missing) == 1 else 'are'} out of service"
+        does = f"{'does' if len(missing) == 1 else 'do'} not exist"
+        raise Refused("conflict", f"{what}, and {does} under {policy}",
+                      "restore or repair such parts first", {"parts": missing})  # fmt: skip
+
+
+def _exists(plant: Plant, part: str) -> bool:
     try:
-        parts.check(plant)
-    except ClusterError as problem:
-        raise Refused("conflict", f"some parts out of service do not exist under {policy}: {problem}",
-                      "restore or repair them first") from None  # fmt: skip
+        drained_of(plant, [part]).check(plant)
+    except InputError:
+        return False
+    return True
+
+
+def _same_parts(was: Plant, now: Plant, parts: Drained) -> Drained:
+    """Parts are known by their names: another plant may count them differently."""
+    return drained_of(now, part_names(was, parts))
 
 
 def _promises(state: State) -> dict[str, Any]:
