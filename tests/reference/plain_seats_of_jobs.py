@@ -26,7 +26,7 @@ def refused(state: Occupancy, job: str, gpus: int) -> Waiting | None:
     plant = state.plant
     if gpus > state.free:
         never = gpus > plant.gpus
-        fact = f"{plant.name} has {plant.gpus}" if never else f"{state.free} are free"
+        fact = f"{plant.name} has {plant.gpus}" if never else f"{state.free} {'is' if state.free == 1 else 'are'} free"
         return Waiting(Reason.GPU_SHORTAGE, f"{gpus} GPUs are requested, {fact}", never=never)
     share = min(gpus, plant.gpus_per_server)
     fitting = int(np.count_nonzero(state.free_in_server >= share))

@@ -85,7 +85,7 @@ def _refused(state: Occupancy, gpus: int, free: int, fitting: int) -> Waiting | 
     plant = state.plant
     if gpus > free:
         never = gpus > plant.gpus
-        fact = f"{plant.name} has {plant.gpus}" if never else f"{free} are free"
+        fact = f"{plant.name} has {plant.gpus}" if never else f"{free} {'is' if free == 1 else 'are'} free"
         return Waiting(Reason.GPU_SHORTAGE, f"{gpus} GPUs are requested, {fact}", never=never)
     needed = servers_needed(state, gpus)
     if fitting >= needed:

@@ -33,3 +33,11 @@ def test_a_moment_without_links_says_what_to_do(ropewalk):
     answer = ropewalk("cluster", "agreement", EXAMPLE, "--fabric", "leaf-spine:2x64x64", "--at", "100s")
     assert answer.code == 2
     assert "or a --fabric with smaller leafs" in answer.stderr
+
+
+def test_a_scale_at_which_packets_of_a_moment_are_too_many_is_refused_with_what_helps_all_moments(ropewalk):
+    look = ("cluster", "agreement", EXAMPLE, *SMALL, "--at", "100s", "--iterations", 1, "--most-events", "1e6")
+    refused = ropewalk(*look, "--scale", 0.5)
+    assert (refused.code, "at 100 s of moment.csv" in refused.stderr) == (2, True)
+    assert "leave out --scale, and every moment has the largest that fits" in refused.stderr
+    assert ropewalk(*look).code == 0

@@ -23,7 +23,7 @@ from ropewalk.tenancy.footprint import footprint_of
 from ropewalk.tenancy.paths import SwitchNetwork
 from ropewalk.tenancy.snapshot import Moment, Snapshot, SnapshotQuestion, moments_of_replay
 from ropewalk.tenancy.snapshot import answer as look
-from ropewalk.tenancy.snapshot.limits import fitting_scale
+from ropewalk.tenancy.snapshot.limits import events_at, fitting_scale
 from ropewalk.tenancy.snapshot.question import iterations_of
 from ropewalk.tenancy.snapshot.tasks import written_together
 from ropewalk.tenancy.snapshot.wires import wires_of
@@ -190,7 +190,7 @@ def _nothing_above(question: AgreementQuestion, moments: int) -> str:
 
 
 def _compared(question: AgreementQuestion, at_s: float, moment: Moment) -> MomentCompared:
-    scale = _fitting(question, moment) if question.scale is None else question.scale
+    scale = _scale(question, moment)
     packets = _seen(question, moment, question.use, scale)
     flows = _seen(question, moment, LevelUse("flow"), scale)
     hashed = None if question.port is None else _seen(question, rehashed(moment, question.port), question.use, scale)
@@ -241,9 +241,18 @@ def rehashed(moment: Moment, port: int) -> Moment:
     )
 
 
-def _fitting(question: AgreementQuestion, moment: Moment) -> float:
+def _scale(question: AgreementQuestion, moment: Moment) -> float:
+    """That of the question, if packets of this moment are not too many then; else the largest that fits."""
     wires = wires_of(moment, question.hop_latency_s)
     together = written_together(wires, moment.tenants, iterations_of(moment, question.iterations))
+    if question.scale is not None:
+        events = events_at(question.scale, together, question.use)
+        if events <= question.use.most_events:
+            return question.scale
+        raise ClusterError(
+            f"packets {moment.taken} would take about {events:.1e} events, more than {question.use.most_events:.1e}: "
+            "leave out --scale, and every moment has the largest that fits"
+        )
     scale = fitting_scale(together, question.use)
     if scale is None:
         raise ClusterError(

@@ -68,6 +68,11 @@ def fitting_scale(together: Together, use: LevelUse) -> float | None:
     return next((scale for scale in (1.0, *SCALES) if events(scale) <= use.most_events), None)
 
 
+def events_at(scale: float, together: Together, use: LevelUse) -> float:
+    """Events of a packet-level run of so much of all bytes."""
+    return _events(together, use)(scale)
+
+
 def _packets(use: LevelUse) -> WireFormat:
     return wire_format(use.options.settings(use.transport, "default", seed=0))
 
