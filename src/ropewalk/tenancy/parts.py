@@ -39,8 +39,8 @@ def drained_of(plant: Plant, parts: Sequence[str]) -> Drained:
         elif names.get(kind):
             found[kind].append(_numbered(names[kind], name, text))
         else:
-            above = "core:NAME, " if plant.cores else ""
-            raise InputError(f"{text!r} is not a part: write leaf:NAME, spine:NAME, {above}server:NAME or {_LINKS}")
+            core = "core:NAME, " if plant.cores else ""
+            raise InputError(f"{text!r} is not a part: write leaf:NAME, spine:NAME, {core}server:NAME or {_LINKS}")
     return Drained(found["server"], found["leaf"], found["spine"], links, found["core"], core_links)
 
 
