@@ -70,7 +70,7 @@ def measured(
         routing=OWN_PATHS if work.brings_routes else routing,
         predicted=predicted,
         levels=further,
-        curves=tuple(curves_seen(lab.network, run.samples) for run in seen.runs),
+        curves=tuple(curves_seen(lab.network, run) for run in seen.runs),
         wire_speed=known.fabric.bandwidth,
         predicted_bytes=_wire_bytes(lab.network, work.job, known),
         runs=seen.runs,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ropewalk.lab.namespaces import held, inside
 
@@ -33,6 +35,14 @@ class Counted:
     waiting_bytes: int
 
 
+class RawCounters(NamedTuple):
+    """What the kernel answered in one namespace, to be read later."""
+
+    at: float
+    """When, as `time.perf_counter` has it: a thread that gives way to others may be asking for long."""
+    data: bytes
+
+
 class QueueCounters:
     """A line to the kernel in each of some namespaces."""
 
@@ -48,28 +58,33 @@ class QueueCounters:
         for _, line, _ in self._lines:
             line.close()
 
-    def raw(self) -> list[bytes]:
-        """What the kernel answers in every namespace, to be read later."""
+    def raw(self) -> list[RawCounters]:
+        """What the kernel answers in every namespace, one after the other."""
         return [_asked(line) for _, line, _ in self._lines]
 
-    def read(self, answers: list[bytes]) -> dict[tuple[int, str], Counted]:
+    def read(self, answers: list[RawCounters]) -> dict[tuple[int, str], Counted]:
         """Counters of the outermost queue of every interface that was there at first, by node and name."""
         found = {}
         for (node, _, names), answer in zip(self._lines, answers, strict=True):
-            for index, counted in _queues(answer):
+            for index, counted in _queues(answer.data):
                 if index in names:
                     found[node, names[index]] = counted
         return found
 
+    def times(self, answers: list[RawCounters]) -> dict[int, float]:
+        """When each node was looked at."""
+        return {node: answer.at for (node, *_), answer in zip(self._lines, answers, strict=True)}
 
-def _asked(line: socket.socket) -> bytes:
+
+def _asked(line: socket.socket) -> RawCounters:
     line.send(_ASK)
+    at = time.perf_counter()  # the kernel counts while it takes the request, before anybody reads the answer
     whole = b""
     while True:
         part = line.recv(1 << 16)
         whole += part
         if any(kind == _DONE for kind, _ in _messages(part)):
-            return whole
+            return RawCounters(at, whole)
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, bytes]]:

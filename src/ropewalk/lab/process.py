@@ -42,7 +42,8 @@ TEMPORARY = "-"
 class LinkSamples:
     """What interfaces had sent at some moments of a run."""
 
-    at_s: tuple[float, ...]
+    at_s: tuple[tuple[float, ...], ...]
+    """By moment and end: namespaces are looked at one after the other."""
     ends: tuple[tuple[int, str], ...]
     """Node and interface."""
     sent_bytes: tuple[tuple[int, ...], ...]
@@ -154,7 +155,7 @@ class LabProcess:
             tuple(answer["wrong"]),
             MachineUse(**answer["machine"]),
             LinkSamples(
-                tuple(samples["at_s"]),
+                tuple(map(tuple, samples["at_s"])),
                 tuple((node, name) for node, name in samples["ends"]),
                 tuple(map(tuple, samples["sent_bytes"])),
                 tuple(map(tuple, samples["waiting_bytes"])),

@@ -13,7 +13,7 @@ from ropewalk.errors import LabError
 from ropewalk.lab.job import LabJob
 from ropewalk.lab.lab import Lab
 from ropewalk.lab.network import LabNetwork
-from ropewalk.lab.process import Caught, JobStuck, LabRun, LinkSamples
+from ropewalk.lab.process import Caught, JobStuck, LabRun
 from ropewalk.lab.result import LinkCurves
 from ropewalk.lab.timed import TimedFault, happening
 from ropewalk.progress import Progress
@@ -60,7 +60,7 @@ def repeated(
             with happening(replace(lab, process=other), faults, rates) if faults else nullcontext():
                 runs.append(_one(lab, job, limit_s, faults))
         after = lab.counters()
-    sent = np.mean([curves_seen(lab.network, run.samples).sent_bytes[-1] for run in runs], axis=0)
+    sent = np.mean([curves_seen(lab.network, run).sent_bytes[-1] for run in runs], axis=0)
     for link, counted in after.items():
         sent[link] = (counted.sent_bytes - before[link].sent_bytes) / repeats
     dropped = sum(counted.dropped - before[link].dropped for link, counted in after.items())
@@ -90,11 +90,17 @@ def _one(lab: Lab, job: LabJob, limit_s: float, faults: Sequence[TimedFault]) ->
         ) from None
 
 
-def curves_seen(network: LabNetwork, samples: LinkSamples) -> LinkCurves:
-    """What a run saw of every link."""
-    sent, waiting = (np.zeros((len(samples.at_s), network.fabric.links)) for _ in range(2))
+def curves_seen(network: LabNetwork, run: LabRun) -> LinkCurves:
+    """What a run saw of every link, at the same moments for all of them.
+
+    The last look comes after the end, later on a busy machine; what it counts was sent by the end.
+    """
+    samples = run.samples
+    looked = np.minimum(samples.at_s, run.seconds)
+    moments = looked.mean(axis=1)
+    sent, waiting = (np.zeros((len(moments), network.fabric.links)) for _ in range(2))
     known = [(at, network.link_of_end[end]) for at, end in enumerate(samples.ends) if end in network.link_of_end]
     for at, link in known:
-        sent[:, link] = [row[at] for row in samples.sent_bytes]
+        sent[:, link] = np.interp(moments, looked[:, at], [row[at] for row in samples.sent_bytes])
         waiting[:, link] = [row[at] for row in samples.waiting_bytes]
-    return LinkCurves(np.array(samples.at_s), sent, waiting)
+    return LinkCurves(moments, sent, waiting)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from threading import Event, Thread
 from types import TracebackType
 from typing import Self
 
-from ropewalk.lab.netlink import Counted, QueueCounters
+from ropewalk.lab.netlink import Counted, QueueCounters, RawCounters
 
 EVERY_S = 0.05
 MOST_SAMPLES = 400
@@ -19,7 +18,7 @@ class LinkSampler:
 
     def __init__(self, counters: QueueCounters) -> None:
         self._counters = counters
-        self._seen: list[tuple[float, list[bytes]]] = []
+        self._seen: list[list[RawCounters]] = []
         self._every_s = EVERY_S
         self._over = Event()
         self._thread = Thread(target=self._watch, daemon=True)
@@ -37,16 +36,16 @@ class LinkSampler:
         self._look()
 
     def samples(self, began: float) -> dict[str, object]:
-        """Seconds after `began` (of `time.perf_counter`), bytes sent since the first look and bytes waiting, by end."""
+        """By look and end: seconds after `began` (of `time.perf_counter`), bytes sent since the first look, waiting."""
         read, known = [], dict[tuple[int, str], Counted]()
-        for at, raw in self._seen:
+        for raw in self._seen:
             # A circuit that is gone meanwhile has sent what it had sent before.
             known = {**known, **self._counters.read(raw)}
-            read.append((at - began, known))
-        ends = sorted(read[0][1])
+            read.append((self._counters.times(raw), known))
         first = read[0][1]
+        ends = sorted(first)
         return {
-            "at_s": [max(at, 0.0) for at, _ in read],
+            "at_s": [[max(at[node] - began, 0.0) for node, _ in ends] for at, _ in read],
             "ends": ends,
             "sent_bytes": [[seen[end].sent_bytes - first[end].sent_bytes for end in ends] for _, seen in read],
             "waiting_bytes": [[seen[end].waiting_bytes for end in ends] for _, seen in read],
@@ -60,4 +59,4 @@ class LinkSampler:
                 self._every_s *= 2
 
     def _look(self) -> None:
-        self._seen.append((time.perf_counter(), self._counters.raw()))
+        self._seen.append(self._counters.raw())
