@@ -181,8 +181,8 @@ class LabAnswer:
             f"measured {show_seconds(self.measured_s)} ({sign})"
         )
 
-    def notes(self) -> list[str]:
-        """What a reader should know about the runs."""
+    def notes(self, *, advice: bool = True) -> list[str]:
+        """What a reader should know about the runs; without `advice` no options of `lab run` that would help."""
         said = self._times_said()
         disturbed = len(self.runs) - len(self.trusted)
         if disturbed:
@@ -194,13 +194,13 @@ class LabAnswer:
         rate = self.messages / self.predicted_s
         if rate > MOST_MESSAGES:
             said.append(
-                f"{rate:.0f} messages per second are more than the {MOST_MESSAGES} that ranks keep up with: give a "
-                "larger --size or --scale, or a smaller --shrink"
+                f"{rate:.0f} messages per second are more than the {MOST_MESSAGES} that ranks keep up with"
+                + (": give a larger --size or --scale, or a smaller --shrink" if advice else "")
             )
         if (small := below_packets(self.predicted.graph)) > MOST_BELOW_PACKETS:
             said.append(
                 f"{100 * small:.0f} % of the bytes are in transfers smaller than a packet, whose headers weigh more "
-                "than predicted: give a larger --size, or a smaller --shrink"
+                "than predicted" + (": give a larger --size, or a smaller --shrink" if advice else "")
             )
         if self.dropped:
             said.append(f"{self.dropped} packets were dropped: TCP retransmitted them, which predictions do not model")

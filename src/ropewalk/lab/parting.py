@@ -59,7 +59,7 @@ class Parting:
             f"they diverge on {self.link} from {show_seconds(self.began_s)} on: by {show_seconds(self.at_s)} it is "
             f"{show_seconds(abs(self.behind_s))} of sending time {side} the prediction"
         )
-        if self.farthest != self.link:
+        if show_seconds(abs(self.farthest_s)) != show_seconds(abs(self.behind_s)):
             first += f" (the most on any link: {show_seconds(abs(self.farthest_s))}, on {self.farthest})"
         return [first, *self.reasons]
 
@@ -140,9 +140,10 @@ def _reasons(answer: LabAnswer, link: int, began_s: float, behind_s: float) -> I
     if answer.taken is not None and answer.taken.strayed:
         yield "flows did not take their assigned links"
     if answer.dropped or answer.retransmitted:
+        packets, segments = ("" if count == 1 else "s" for count in (answer.dropped, answer.retransmitted))
         yield (
-            f"queues dropped {answer.dropped} packets and TCP sent {answer.retransmitted} retransmissions in all runs, "
-            "each after a timeout or duplicate acknowledgements"
+            f"queues dropped {answer.dropped} packet{packets} and TCP retransmitted {answer.retransmitted} "
+            f"segment{segments} in all runs, each after a timeout or duplicate acknowledgements"
         )
     if not answer.fair:
         yield from _of_one_queue(answer, link, began_s)

@@ -11,6 +11,7 @@ from ropewalk.lab.answer import LabAnswer
 from ropewalk.lab.parting import behind
 from ropewalk.report import quantity
 from ropewalk.report.chart import Chart
+from ropewalk.report.colours import COMPUTE_PHASES
 from ropewalk.report.drawing import Drawing, draw
 from ropewalk.report.lab_charts import flows_chart, later, link_chart, runs_chart
 from ropewalk.report.link_classes import by_utilisation
@@ -100,7 +101,7 @@ def _timelines(answer: LabAnswer) -> list[Chart]:
 
 
 def _timeline(trace: Trace, longest: float) -> Chart | None:
-    chart = timeline(trace, np.zeros(0, np.int64))
+    chart = timeline(trace, np.zeros(0, np.int64), COMPUTE_PHASES)
     if chart is None:
         return None
     chart.views[0].figure["layout"]["xaxis"]["range"] = [0, longest / time_unit(trace.makespan)[0]]

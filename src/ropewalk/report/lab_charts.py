@@ -77,7 +77,7 @@ def flows_chart(answer: LabAnswer) -> Chart:
 
 
 def _sorted(ends: list[tuple[FlowTimes, float, float]], said: list[str]) -> Figure:
-    """A point for each transfer, the earliest first."""
+    """A point for each transfer, the least delayed first."""
     differences = [ended - expected for _, expected, ended in ends]
     points: Figure = {
         "type": "scatter", "mode": "markers", "x": list(range(1, len(ends) + 1)),
@@ -91,7 +91,7 @@ def _sorted(ends: list[tuple[FlowTimes, float, float]], said: list[str]) -> Figu
         "data": [_even([0.5, len(ends) + 0.5], [0.0, 0.0]), points],
         "layout": layout(
             340,
-            xaxis=axis("transfers, earliest first", range=[0.5, len(ends) + 0.5], showgrid=False, nticks=8),
+            xaxis=axis("transfers, least delayed first", range=[0.5, len(ends) + 0.5], showgrid=False, nticks=8),
             yaxis=axis(f"later than predicted, {unit}", range=[-1.1 * most / scale, 1.1 * most / scale], nticks=7),
         ),
     }

@@ -52,7 +52,7 @@ def suite_page(found: SuiteAnswer) -> str:
 
 def _section(one: PaperRun, has_chart: bool) -> Section:
     anchors = {run.case.name: f"{one.testbed.name}-{number}" for number, run in enumerate(one.runs)}
-    runs = tuple(RunDetails(anchors[run.case.name], run, tuple(run.lab.notes())) for run in one.runs)
+    runs = tuple(RunDetails(anchors[run.case.name], run, tuple(run.lab.notes(advice=False))) for run in one.runs)
     return Section(one, has_chart, runs, anchors)
 
 
@@ -66,8 +66,8 @@ def _facts(found: SuiteAnswer) -> list[tuple[str, str]]:
     quiet, hashed = found.errors(hashed=False), found.errors(hashed=True)
     runs = list(found.runs)
     return [
-        ("Uncontended patterns, median error", _part(quiet)),
-        ("Uncontended patterns, worst error", "none" if quiet is None else quantity.percent(quiet.worst)),
+        ("Quiet patterns, median error", _part(quiet)),
+        ("Quiet patterns, worst error", "none" if quiet is None else quantity.percent(quiet.worst)),
         ("Hashed patterns, median error", _part(hashed)),
         ("Runs disturbed by the machine", f"{sum(run.disturbed for run in runs)} of {len(runs)}"),
         ("Took", quantity.seconds(found.seconds)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ MOST_ROWS = 6
 ROW_PIXELS = (5.0, 7.5)
 """Of a row where there are many, and where there are few."""
 TALLEST = 1_800
+NO_PHASES: Mapping[str, Colour] = MappingProxyType({})
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -46,20 +49,23 @@ def time_unit(seconds: float) -> tuple[float, str]:
     return next(((scale, name) for scale, name in UNITS if seconds >= scale), UNITS[-1])
 
 
-def timeline(trace: Trace, critical: Ints) -> Chart | None:
-    """What ran when; tasks of the critical path are outlined. None where nothing ran."""
+def timeline(trace: Trace, critical: Ints, phases: Mapping[str, Colour] = NO_PHASES) -> Chart | None:
+    """What ran when; tasks of the critical path are outlined. None where nothing ran.
+
+    Tasks whose label has a word of `phases` have its colour; of the others each label has its own.
+    """
     lanes = choose_lanes(trace, critical)
     if not len(lanes.task):
         return None
-    labels = _coloured_labels(trace, lanes)
+    labels = _coloured_labels(trace, lanes, phases)
     legend = [Swatch(label, colour, group=f"label {label}") for label, colour in labels.items()]
-    if any(trace.graph.name_of(task) not in labels for task in lanes.task.tolist()):
+    if any(_look(trace, task, phases) not in labels for task in lanes.task.tolist()):
         legend.append(Swatch("other tasks", colours.OTHER, group="other"))
     legend.append(Swatch("on the critical path", palette.INK, "box"))
     return Chart(
         "timeline",
         f"Start and end of {len(lanes.task)} tasks in {len(lanes.names)} lanes",
-        (View("", _figure(trace, lanes, labels, critical)),),
+        (View("", _figure(trace, lanes, labels, critical, phases)),),
         tuple(legend),
         caption=f"{lanes.remark}Drag to zoom in, double-click to reset.",
     )
@@ -123,25 +129,36 @@ def _rows_of(trace: Trace, task: Ints, lane: Ints, lanes: int) -> tuple[Ints, tu
     return row, tuple(len(ends) for ends in free), overlap
 
 
-def _coloured_labels(trace: Trace, lanes: Lanes) -> dict[str, Colour]:
+def _look(trace: Trace, task: int, phases: Mapping[str, Colour]) -> str:
+    """What tasks of one colour have in common: the phase that their label names, or else the label itself."""
+    label = trace.graph.name_of(task)
+    words = label.split()
+    return next((phase for phase in phases if phase in words), label)
+
+
+def _coloured_labels(trace: Trace, lanes: Lanes, phases: Mapping[str, Colour]) -> dict[str, Colour]:
     """The labels that take the most time have a colour, in the order in which they first run."""
     seconds: dict[str, float] = {}
     begin: dict[str, float] = {}
     for task in lanes.task.tolist():
-        label = trace.graph.name_of(task)
+        label = _look(trace, task, phases)
         seconds[label] = seconds.get(label, 0.0) + float(trace.end[task] - trace.start[task])
         begin[label] = min(begin.get(label, np.inf), float(trace.start[task]))
     busiest = sorted(seconds, key=lambda label: (-seconds[label], label))[: len(palette.SERIES)]
-    return dict(zip(sorted(busiest, key=lambda label: (begin[label], label)), palette.SERIES, strict=False))
+    others = iter([colour for colour in (*palette.SERIES, *palette.MORE) if colour not in phases.values()])
+    ordered = sorted(busiest, key=lambda label: (begin[label], label))
+    return {label: phases[label] if label in phases else next(others) for label in ordered}
 
 
-def _figure(trace: Trace, lanes: Lanes, labels: dict[str, Colour], critical: Ints) -> Figure:
+def _figure(
+    trace: Trace, lanes: Lanes, labels: dict[str, Colour], critical: Ints, phases: Mapping[str, Colour]
+) -> Figure:
     scale, unit = time_unit(trace.makespan)
     top = np.concatenate([[0.0], np.cumsum([rows + 1.6 for rows in lanes.rows])])
     height = np.array([0.86 if rows > 1 else 1.6 for rows in lanes.rows])[lanes.lane]
     y = top[lanes.lane] + 0.8 + np.where(height > 1, 0.5, lanes.row + 0.5)
     on_path = np.isin(lanes.task, critical)
-    names = np.array([trace.graph.name_of(task) for task in lanes.task.tolist()], dtype=object)
+    names = np.array([_look(trace, task, phases) for task in lanes.task.tolist()], dtype=object)
     traces = []
     for label in (*labels, None):
         mine = np.flatnonzero(names == label if label is not None else ~np.isin(names, list(labels)))

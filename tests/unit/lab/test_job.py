@@ -342,4 +342,8 @@ def test_transfers_that_do_not_fill_a_packet_are_said():
     assert not any("smaller than a packet" in note for note in whole.notes())
     graph = replace(trace.graph, amount=np.array([1e4, 500.0, 500.0, 500.0]))
     some = replace(an_answer([1.0]), predicted=replace(trace, graph=graph))
-    assert any(note.startswith("13 % of the bytes are in transfers smaller than a packet") for note in some.notes())
+    (note,) = [note for note in some.notes() if "smaller than a packet" in note]
+    assert note.startswith("13 % of the bytes are in transfers smaller than a packet")
+    assert note.endswith("give a larger --size, or a smaller --shrink")
+    (note,) = [note for note in some.notes(advice=False) if "smaller than a packet" in note]
+    assert note.endswith("whose headers weigh more than predicted")

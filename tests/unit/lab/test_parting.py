@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tiny_labs import LINK, answer_of_slow_link
 
@@ -24,12 +26,22 @@ def test_the_slow_link_is_named_with_the_time_from_which_it_is_behind():
     assert found.reasons == ("no counter of the kernel explains it",)
 
 
+def test_a_link_that_is_as_far_off_is_not_named_beside_the_first():
+    found = answer_of_slow_link(part=0.5).parting
+    alike = replace(found, farthest="leaf1->spine0", farthest_s=found.behind_s)
+    assert "the most on any link" not in alike.said()[0]
+    farther = replace(found, farthest="leaf1->spine0", farthest_s=1.0)
+    assert "(the most on any link: 1 s, on leaf1->spine0)" in farther.said()[0]
+
+
 def test_drops_and_a_disturbed_machine_explain_a_link_that_is_behind():
     answer = answer_of_slow_link(part=0.5, dropped=3, retransmitted=4)
     (reason,) = answer.parting.reasons
     assert "dropped 3 packets" in reason
-    assert "4 retransmissions" in reason
+    assert "retransmitted 4 segments" in reason
     busy = MachineUse(2.0, 2, 0.0, 0.5, 0.2, 0.3, 3.0)
+    once = replace(answer, dropped=1, retransmitted=1).parting.reasons
+    assert once[0].startswith("queues dropped 1 packet and TCP retransmitted 1 segment in all runs")
     (run,) = answer.runs
     disturbed = answer_of_slow_link(part=0.5, runs=(type(run)(run.start, run.end, (), busy, run.samples),))
     assert disturbed.parting.reasons[0] == "the machine disturbed the run: ranks waited 25 % of the run for a core"

@@ -1,9 +1,14 @@
 """The page of a run on a lab shows where prediction and measurement part, every link and every flow."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from tiny_labs import LINK, answer_of_slow_link
 
+from ropewalk import palette
 from ropewalk.lab.taken import RoutesTaken
+from ropewalk.report.colours import COMPUTE_PHASES
 from ropewalk.report.lab import lab_page
 
 
@@ -15,6 +20,17 @@ def test_the_page_names_the_link_on_which_they_part_and_draws_its_curves(read_pa
     predicted, measured = figure["data"]
     assert max(predicted["x"]) == pytest.approx(3.0)
     assert max(measured["x"]) == pytest.approx(4.0)
+
+
+def test_computing_is_coloured_by_its_pass_and_transfers_by_their_label(read_page):
+    found = answer_of_slow_link()
+    graph = found.predicted.graph
+    labelled = replace(graph, labels=("layer 0 forward", "gradients"), label=np.array([0, 1]))
+    page = read_page(lab_page(replace(found, predicted=replace(found.predicted, graph=labelled))))
+    (figure,) = page.figures("measured")
+    colour = {bars["name"]: bars["marker"]["color"] for bars in figure["data"]}
+    assert colour == {"forward": COMPUTE_PHASES["forward"].light, "gradients": palette.AMBER.light}
+    assert "layer 0 forward" in figure["data"][0]["customdata"][0]
 
 
 def test_the_error_of_every_flow_is_sorted_and_the_fabric_is_drawn_twice(read_page):

@@ -36,7 +36,7 @@ def run(name, predicted, measured, *, amount=1.0, hashed=False, trusted=True, sh
     lab = SimpleNamespace(
         levels=[SimpleNamespace(end=np.array([predicted]))], counted=(seen,), trusted=(seen,) if trusted else (),
         dropped=0, wrong=(), routing="shortest", spread=0.0, fabric=SimpleNamespace(name="ring:4"),
-        free_share=lambda: 0.0, notes=lambda: ["median of 1 runs"], as_json=dict,
+        free_share=lambda: 0.0, notes=lambda **_: ["median of 1 runs"], as_json=dict,
         parting=Parting("h0->h1", 0.1, 0.2, 0.5, "h0->h1", 0.2, ("queues grew",)),
     )  # fmt: skip
     return CaseRun(Case(name, setup(hashed=hashed), short=short), lab, amount, last_end)
@@ -110,6 +110,13 @@ def test_the_page_has_a_section_with_bars_and_a_link_to_each_run():
     assert '"name":"published"' in page
     assert "ratios-hips" in page
     json.dumps(found.as_json())
+
+
+def test_one_measured_run_has_no_spread_on_the_page():
+    once, several = run("ring", 4.0, 4.1), run("ring", 4.0, 4.1)
+    several.lab.counted *= 2
+    assert '<td class="number" data-value="0.0"></td>' in suite_page(suite(once))
+    assert '<td class="number" data-value="0.0"></td>' not in suite_page(suite(several))
 
 
 def test_who_stops_a_suite_keeps_what_is_done(monkeypatch):
