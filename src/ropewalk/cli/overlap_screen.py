@@ -51,7 +51,7 @@ def print_answer(found: OverlapAnswer, page: Path | None) -> None:
 
 def _print_streams(plan: StreamPlan) -> None:
     """Every scheme on the ring, rank by rank: what each overlap is worth."""
-    from ropewalk.overlap.stream_answer import stream_rows, stream_sentence
+    from ropewalk.overlap.stream_answer import MODEL, stream_rows, stream_sentence
 
     say = console().print
     ring = plan.ring
@@ -67,6 +67,7 @@ def _print_streams(plan: StreamPlan) -> None:
         for row in stream_rows(plan)
     ]  # fmt: skip
     say(_columns((("scheme", "left"), ("step", "right"), ("vs. bound", "right"), ("operations", "right")), rows))
+    say(MODEL, soft_wrap=True)
 
 
 def _groups(found: OverlapAnswer) -> list[str]:

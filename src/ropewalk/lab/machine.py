@@ -50,9 +50,7 @@ class MachineUse:
         if (late := self.chain * self.delay_s / max(self.wakes, 1.0)) > MOST_DELAYED * self.wall_s:
             return f"ranks waited about {late / self.wall_s:.0%} of the run for cores".replace("%", " %")
         if self.steal_s > MOST_STOLEN * self.wall_s * self.cores:
-            return f"other virtual machines took {self.steal_s / (self.wall_s * self.cores):.0%} of the cores".replace(
-                "%", " %"
-            )
+            return f"other virtual machines took {100 * self.steal_s / (self.wall_s * self.cores):.1f} % of the cores"
         if self.own_s > (1 - LEAST_IDLE) * self.wall_s:
             return "ranks kept a core busy"
         if self.own_s + self.softirq_s > (1 - LEAST_IDLE) * self.wall_s * self.cores:

@@ -72,7 +72,7 @@ class OverlapAnswer:
     @property
     def _busiest(self) -> str:
         """What gradients wait for: wires, or ranks that add more slowly than these bring."""
-        return "adding up" if self.link.throughput < self.link.bandwidth else "the network"
+        return "reduction" if self.link.throughput < self.link.bandwidth else "the network"
 
     @cached_property
     def streams(self) -> StreamPlan | None:

@@ -15,7 +15,13 @@ from ropewalk.overlap.ways import whole
 AS_FAST = 5e-4
 """Part of a step that a gain must exceed to be called one."""
 
-WAITS = ("sends and reduces in turn", "broadcasts after everything is reduced", "layers wait for the whole buffer")
+MODEL = (
+    "each scheme runs with its best setting on a model of one rank of the ring, where slices of operations overlap, so "
+    "a step differs a little from the simulated one above"
+)
+"""Why the same method has two times in one answer."""
+
+WAITS = ("sends and mixes in turn", "broadcasts after everything is reduced", "layers wait for the whole buffer")
 """What a fused all-reduce does without each of its overlaps."""
 
 

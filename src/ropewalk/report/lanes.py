@@ -36,6 +36,8 @@ class LaneGroup:
 
     name: str
     lanes: tuple[str, ...]
+    remark: str = ""
+    """Under the name, where there is a second lane."""
 
 
 def lane_timeline(
@@ -62,7 +64,11 @@ def lane_timeline(
     at = iter(rows)
     data = {
         "lanes": [
-            {"name": group.name, "streams": [{"name": lane, "rows": next(at)} for lane in group.lanes]}
+            {
+                "name": group.name,
+                "remark": group.remark,
+                "streams": [{"name": lane, "rows": next(at)} for lane in group.lanes],
+            }
             for group in groups
         ],
         "pixels": {"axis": AXIS_PIXELS, "row": row_pixels, "gap": GAP_PIXELS},

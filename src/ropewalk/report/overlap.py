@@ -16,6 +16,8 @@ from ropewalk.report.step_timeline import StepTimeline
 
 MOST_GROUPS = 40
 MOST_NAMED = 6
+NOTICED = 0.1
+"""Part of computing above which reductions matter by themselves."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def overlap_page(
     if streams is not None:
         charts.append(streams.chart)
     if speeds:
-        charts.append(speeds_chart(speeds, answer.tensors.compute_s))
+        charts.append(speeds_chart(speeds, answer.tensors.compute_s, mixes=_mixes(answer)))
     return render(
         "overlap.html",
         title=f"{answer.tensors.model} on {answer.question.workers} GPUs: order of communication",
@@ -67,6 +69,11 @@ def overlap_page(
         groups_left=max(0, len(answer.best.groups) - MOST_GROUPS),
         notes=[*answer.notes, *_reading(answer)],
     )
+
+
+def _mixes(answer: OverlapAnswer) -> bool:
+    """Do reductions take long enough to matter on a network of any bandwidth?"""
+    return answer.tensors.total_bytes / answer.link.mixed > NOTICED * answer.tensors.compute_s
 
 
 def headline(answer: OverlapAnswer) -> str:

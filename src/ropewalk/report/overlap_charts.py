@@ -142,8 +142,11 @@ def settings_chart(answer: OverlapAnswer) -> Chart | None:
     )
 
 
-def speeds_chart(rows: Sequence[SpeedRow], compute_s: float) -> Chart:
-    """Every way over speeds of the network, in parts of the lower bound and in seconds."""
+def speeds_chart(rows: Sequence[SpeedRow], compute_s: float, *, mixes: bool = False) -> Chart:
+    """Every way over speeds of the network, in parts of the lower bound and in seconds.
+
+    Where reductions take time (`mixes`), a faster network does not hide all communication.
+    """
     names = list(dict.fromkeys(row.way for row in rows))
     speeds = sorted({row.bandwidth for row in rows})
     step = {(row.way, row.bandwidth): row.step_s for row in rows}
@@ -184,8 +187,12 @@ def speeds_chart(rows: Sequence[SpeedRow], compute_s: float) -> Chart:
             Swatch("lower bound", palette.INK, "dash"),
         ),
         choose="Show",
-        caption="The order matters where computation and communication take about equally long; on a far slower or "
-        "far faster network there is nothing to gain.",
+        caption="The order matters where computation and communication take about equally long; on a far slower "
+        + (
+            "network there is nothing to gain, and on a faster one reductions still take their time."
+            if mixes
+            else "or far faster network there is nothing to gain."
+        ),
     )
 
 

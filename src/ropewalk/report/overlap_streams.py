@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ropewalk import palette
 from ropewalk.overlap.exchange import ALL_THREE, ExchangeRun, Overlaps
-from ropewalk.overlap.stream_answer import StreamRow, stream_rows, stream_sentence
+from ropewalk.overlap.stream_answer import MODEL, StreamRow, stream_rows, stream_sentence
 from ropewalk.overlap.stream_plan import StreamPlan
 from ropewalk.report import quantity
 from ropewalk.report.chart import Chart, plain
@@ -28,9 +28,9 @@ LOOKS = {
 }
 LANES = ("compute", "wire", "adder")
 DRAWN = (
-    ("no overlap", Overlaps(False, False, False), "the whole fused tensor is sent and reduced in turn; then "
+    ("no overlap", Overlaps(False, False, False), "the whole fused tensor is sent and mixed in turn; then "
      "broadcast; then layers start"),
-    ("mixing", Overlaps(True, False, False), "one chunk is reduced while the next is in flight"),
+    ("mixing", Overlaps(True, False, False), "one chunk is mixed while the next is in flight"),
     ("broadcasting", Overlaps(False, True, False), "a chunk is broadcast as soon as it is reduced"),
     ("computing", Overlaps(False, False, True), "a layer starts as soon as its own tensors are complete"),
     ("all three", ALL_THREE, "streamed: all three together"),
@@ -44,6 +44,8 @@ class StreamSection:
     """What the page says about streams."""
 
     sentence: str
+    model: str
+    """On what the schemes are compared."""
     rows: list[StreamRow]
     bound_s: float
     chart: Chart
@@ -58,6 +60,7 @@ def stream_section(plan: StreamPlan) -> StreamSection:
     runs = {name: plan.with_overlaps(overlaps, keep=True) for name, overlaps, _ in DRAWN}
     return StreamSection(
         f"{said[0].upper()}{said[1:]}.",
+        f"{MODEL[0].upper()}{MODEL[1:]}.",
         rows,
         plan.bounds.step_s,
         _chart(plan, rows),
@@ -89,14 +92,14 @@ def _timeline(plan: StreamPlan, runs: dict[str, ExchangeRun]) -> StepTimeline:
         bars += _bars(plan, found, len(LANES) * number, span)
     return lane_timeline(
         "timeline-overlaps",
-        [LaneGroup(name, LANES) for name in runs],
+        [LaneGroup(name, LANES, quantity.seconds(found.step_s)) for name, found in runs.items()],
         bars,
         LOOKS,
         span_s=span,
         summary="Computation, sending and reduction of one rank in a step: without overlap, with each overlap, and "
         "with all",
         caption="One rank of the ring, with the same chunks and time scale in every row. Where messages are too short "
-        "to be drawn, stripes show the shares of sending and reducing.",
+        "to be drawn, stripes show the shares of sending and mixing.",
     )
 
 

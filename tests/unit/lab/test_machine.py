@@ -22,7 +22,7 @@ def test_many_short_delays_do_not_matter_to_ranks_that_are_ahead():
         (replace(BUSY, priority="nice"), "ranks waited 10 % of the run for a core"),
         (replace(BUSY, delay_s=0.6), "ranks waited 30 % of the run for a core"),
         (replace(BUSY, chain=3000), "ranks waited about 3 % of the run for cores"),
-        (replace(BUSY, steal_s=0.1), "other virtual machines took 2 % of the cores"),
+        (replace(BUSY, steal_s=0.1), "other virtual machines took 2.5 % of the cores"),
         (replace(BUSY, own_s=1.9), "ranks kept a core busy"),
         (replace(BUSY, own_s=1.7, softirq_s=2.0), "ranks and packets kept all cores busy"),
         (replace(BUSY, priority="", delay_s=0.0), "no core was idle"),

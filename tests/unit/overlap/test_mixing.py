@@ -87,6 +87,6 @@ def test_estimates_of_a_slow_adder_are_what_the_network_does():
     found = answer(asked)
     assert found.link.added == pytest.approx(3 / 4, rel=1e-9)
     assert found.link.throughput < found.link.bandwidth
-    assert "and adding up" in found.why()
+    assert "and reduction" in found.why()
     for name in ("fifo", "merged", "fused"):
         assert found.way(name).simulated_s == pytest.approx(found.way(name).step_s, rel=1e-9)

@@ -12,6 +12,7 @@ from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.link import ExchangeKind
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.study import answer, over_speeds
+from ropewalk.report import quantity
 from ropewalk.report.overlap import drawn, group_rows, headline, overlap_page
 from ropewalk.report.overlap_streams import _strips
 from ropewalk.training import NetworkUse, transport_of
@@ -78,6 +79,10 @@ def test_speeds_are_shown_where_there_are_any(asked, read_page):
     assert "Simulated on" in page.text
     for trace in page.figures("speeds")[0]["data"]:
         assert min(trace["y"]) >= 1 - 1e-9
+    assert "far faster network there is nothing to gain" in page.text
+    slow_adders = replace(found, link=replace(found.link, mixer=Mixer(1e7), added=0.75))
+    page = read_page(overlap_page(slow_adders, speeds))
+    assert "on a faster one reductions still take their time" in page.text
     plain = read_page(overlap_page(found))
     assert set(plain.figure_keys) == {"ways", "settings", "streams"}
 
@@ -112,6 +117,10 @@ def test_three_overlaps_stand_one_above_the_other_to_one_clock(asked, read_page)
     names = ["no overlap", "mixing", "broadcasting", "computing", "all three"]
     assert [group["name"] for group in drawn["lanes"]] == names
     assert all([lane["name"] for lane in group["streams"]] == ["compute", "wire", "adder"] for group in drawn["lanes"])
+    steps = {overlaps: step_s for overlaps, step_s in plan.combinations().items() if sum(overlaps) in (0, 1, 3)}
+    assert sorted(group["remark"] for group in drawn["lanes"]) == sorted(map(quantity.seconds, steps.values()))
+    assert "mixing is adding what arrives" in page.text
+    assert "a step differs a little from the simulated one above" in page.text
     assert drawn["span"] == round(max(plan.combinations().values()) * 1e9)
     ends = [start + length for start, length in zip(drawn["start"], drawn["length"], strict=True)]
     last = max(end for end, row in zip(ends, drawn["row"], strict=True) if row >= 12)

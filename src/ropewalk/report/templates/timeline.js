@@ -24,7 +24,7 @@
         lanes.push({ name: stream.name, top, height: stream.rows * rowHeight });
         for (let row = 0; row < stream.rows; row++, top += rowHeight) tops.push(top);
       }
-      lanes.push({ name: gpu.name, group: true, top: from, height: top - from });
+      lanes.push({ name: gpu.name, remark: gpu.streams.length > 1 ? gpu.remark : "", group: true, top: from, height: top - from });
       top += gap;
     }
     const height = top;
@@ -33,8 +33,9 @@
       paper.font = bold;
       const names = Math.max(...lanes.filter((lane) => lane.group).map((lane) => paper.measureText(lane.name).width));
       paper.font = font;
+      const remarks = Math.max(...lanes.map((lane) => (lane.remark ? paper.measureText(lane.remark).width : 0)));
       const streams = Math.max(...lanes.filter((lane) => !lane.group).map((lane) => paper.measureText(lane.name).width));
-      return names + streams + 34;
+      return Math.max(names, remarks) + streams + 34;
     };
 
     const ticks = () => {
@@ -55,6 +56,11 @@
         paper.textAlign = lane.group ? "left" : "right";
         paper.fillText(lane.name, lane.group ? 0 : look.gutter - 12, lane.top + rowHeight / 2);
         if (!lane.group) continue;
+        if (lane.remark) {
+          paper.font = font;
+          paper.fillStyle = muted;
+          paper.fillText(lane.remark, 0, lane.top + 1.5 * rowHeight);
+        }
         paper.fillStyle = grid;
         paper.fillRect(0, Math.round(lane.top + lane.height + gap / 2), look.width, 1);
       }
