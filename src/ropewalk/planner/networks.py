@@ -159,14 +159,15 @@ def _result(one: OnNetwork, price: Price) -> NetworkResult:
 def _to_target(comparison: NetworkComparison, found: list[OnNetwork], target: Target) -> NetworkComparison:
     """The same with the verdict of a target: the fewest servers, and of networks that need no more the cheapest."""
     servers = {one.name: one.reached.servers for one in found if one.reached is not None}
+    said_servers = {name: f"{count} server{'s' * (count != 1)}" for name, count in servers.items()}
     rows = sorted(comparison.rows, key=lambda row: (servers[row.result.name], row.cost_ratio))
     best = rows[0].result
     said = (
-        f"{best.name} reaches {target.text} with {servers[best.name]} servers ({best.hosts.gpus} GPUs), "
+        f"{best.name} reaches {target.text} with {said_servers[best.name]} ({best.hosts.gpus} GPUs), "
         f"{show_seconds(best.step_time_s)} per step, for ${best.price.total:,.0f} of network"
     )
     others = [
-        f"{row.result.name} needs {servers[row.result.name]} servers and ${row.result.price.total:,.0f}"
+        f"{row.result.name} needs {said_servers[row.result.name]} and ${row.result.price.total:,.0f}"
         for row in rows[1:]
     ]
     return replace(comparison, pick=best.name, verdict=f"{'; '.join([said, *others])}.")

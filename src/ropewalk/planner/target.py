@@ -174,4 +174,4 @@ def _listed(tried: Sequence[TriedSize]) -> str:
         for one in tried[:SOME]
     ]
     more = f" and {len(tried) - SOME} more" if len(tried) > SOME else ""
-    return f"{', '.join(said)} servers{more}"
+    return f"{', '.join(said)} {'server' if [one.servers for one in tried] == [1] else 'servers'}{more}"

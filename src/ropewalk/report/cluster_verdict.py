@@ -84,7 +84,7 @@ def against_common(found: Comparison) -> str | None:
         else:
             change = "later" if behind.mean < 0 else "sooner"
             parts.append(f"{percent(behind, absolute=True)} {change} than on an ideal network{_chance(behind)}")
-    compared = ", ".join(parts).replace(f"under {COMMON}, as soon as on", f"under {COMMON} and on")
+    compared = ", ".join(parts).replace(f"as soon as under {COMMON}, as soon as on", f"as soon as under {COMMON} and on")
     return f"Under {best}, jobs complete {compared}." if parts else None
 
 

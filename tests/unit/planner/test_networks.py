@@ -79,6 +79,7 @@ def test_a_target_takes_as_few_servers_as_reach_it(beside):
     assert [one.reached.servers for one in found.found] == [4, 4]
     assert found.best.name == "rail-only"
     assert found.comparison.verdict.startswith("rail-only reaches ")
+    assert " with 4 servers (8 GPUs), " in found.comparison.verdict
     assert [one.servers for one in found.found[0].reached.tried] == [1, 2, 4]
     relaxed = answer_on_networks(NetworksQuestion(PLAN, target=f"{half * 1.01:.9f}s"))
     assert relaxed.best.cluster.equal.count == 2

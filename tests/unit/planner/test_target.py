@@ -31,6 +31,7 @@ def test_sizes_are_doubled_and_then_all_between_are_tried():
     assert found.said == (
         "tried 1 (100 s), 2 (50 s), 4 (25 s), 8 (12.5 s), 16 (6.25 s), 32 (3.125 s), 24 (4.167 s) servers"
     )
+    assert fewest(work, 100).said == "tried 1 (100 s) server"
 
 
 def test_a_size_between_doublings_counts_where_no_doubling_reaches_the_target():
