@@ -160,14 +160,40 @@ def _divisors(given: Numbers, of: int) -> list[int]:
     return small + [of // one for one in reversed(small) if one * one != of]
 
 
+RESTRICTING = {
+    "tensor": "--tp", "pipeline": "--pp", "context": "--cp", "expert": "--ep", "micro_batch": "--micro-batch",
+    "interleave": "--interleave",
+}  # fmt: skip
+"""What may be given in numbers, and the option that gives it."""
+
+
 def check_space(candidates: Candidates, workload: Workload, gpus: int, batch: int) -> None:
-    """Refuse an empty space, and say what would divide."""
+    """Refuse an empty space with a remedy that has been tried: another batch, or another choice."""
     if len(candidates):
         return
-    near = [size for size in (math.gcd(batch, gpus), gpus) if size > 1]
-    fixed = fixed_micro_batch(workload)
-    why = f" into micro-batches of {fixed[0]}, for which it was written" if fixed else ""
+    space, fixed = candidates.space, fixed_micro_batch(workload)
+    wanted = gpus * (*fixed, *sorted(space.micro_batch), 1)[0]
+    if batch % wanted and len(enumerate_space(space, workload, gpus, wanted)):
+        why = f" into micro-batches of {fixed[0]}, for which it was written" if fixed else ""
+        raise PlanError(
+            f"no split of {workload.name} over {gpus} GPUs divides a batch of {batch}{why}: give a batch that is a "
+            f"multiple of {wanted}"
+        )
+    given = [name for name in RESTRICTING if getattr(space, name)]
+    remedies = []
+    for name in given:
+        freed = enumerate_space(replace(space, **{name: ()}), workload, gpus, batch)
+        if len(freed):
+            remedies.append(f"{RESTRICTING[name]} {','.join(map(str, np.unique(freed.column(name)).tolist()))}")
+    said = ", ".join(f"{RESTRICTING[name]} {','.join(map(str, getattr(space, name)))}" for name in given)
+    freed = enumerate_space(replace(space, **dict.fromkeys(given, ())), workload, gpus, batch)
+    if remedies:
+        remedy = f"give {' or '.join(remedies)}"
+    elif len(freed):
+        remedy = "leave them out"
+    else:
+        remedy = "allow more schedules, recomputation or ZeRO stages, or another number of GPUs"
     raise PlanError(
-        f"no split of {workload.name} over {gpus} GPUs divides a batch of {batch}{why}: give a batch that is a "
-        f"multiple of {(near[-1] if near else gpus) * (fixed[0] if fixed else 1)}"
+        f"no strategy of {workload.name} on {gpus} GPUs with a batch of {batch}"
+        f"{f' has {said}' if said else ' is among those that may be chosen'}: {remedy}"
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -51,6 +52,24 @@ def test_a_batch_that_no_split_divides_is_refused_with_one_that_works() -> None:
     with pytest.raises(PlanError, match="multiple of 8"):
         check_space(enumerate_space(space, workload, 8, 7), workload, 8, 7)
     assert len(enumerate_space(space, workload, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"tensor": (3,)}, r"8 GPUs with a batch of 64 has --tp 3: give --tp 1,2,4$"),
+        ({"tensor": (2,), "pipeline": (8,)}, r"--tp 2, --pp 8: give --tp 1 or --pp 1,2,4$"),
+        ({"expert": (2,)}, r"--ep 2: give --ep 1$"),
+        ({"context": (3,)}, r"--cp 3: give --cp 1$"),
+        ({"tensor": (3,), "context": (3,)}, r"--tp 3, --cp 3: leave them out$"),
+        ({"micro_batch": (3,)}, r"divides a batch of 64: give a batch that is a multiple of 24$"),
+        ({"tensor": (8,)}, r"--tp 8: give --tp 1,2,4$"),  # 12 heads
+    ],
+)
+def test_a_choice_that_leaves_nothing_is_refused_with_one_that_works(given: dict[str, Any], words: str) -> None:
+    workload, space = open_workload("gpt2", 1, 64), Space(**given)
+    with pytest.raises(PlanError, match=words):
+        check_space(enumerate_space(space, workload, 8, 64), workload, 8, 64)
 
 
 def exchanges(sequence: int, *given: str) -> set[str]:
