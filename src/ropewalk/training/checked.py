@@ -46,6 +46,11 @@ class Sort:
     clock: str
     """`full`, or `held` to a power limit."""
 
+    def is_akin(self, other: Sort) -> bool:
+        """Does only the GPU or the width of products differ?"""
+        mine, theirs = ((one.model, one.stack, one.clock) for one in (self, other))
+        return mine == theirs and self != other
+
     def said(self) -> str:
         clock = "at full clock" if self.clock == "full" else "under a power limit"
         model = {"dense": "dense transformers", "experts": "mixtures of experts", "samples": "models of images"}
@@ -113,28 +118,30 @@ class Expected:
         return f"{show_seconds(self.low_s)} to {show_seconds(self.high_s)}; {self.why}"
 
 
-def expected(seconds: float, sort: Sort, gpus: int) -> Expected:
-    """The interval around a predicted step.
+@dataclass(frozen=True)
+class _Span:
+    """Between which multiples of their predictions 80 % of runs like some lie."""
 
-    >>> sort = Sort("Ampere", "dense", 16, "eager", "full")
-    >>> found = expected(1.0, sort, 64)
-    >>> found.low_s < 1.0 < found.high_s, found.runs > 100
-    (True, True)
-    >>> expected(1.0, Sort("CPU", "dense", 32, "eager", "full"), 1).said()
-    'none; no comparable runs were checked (dense transformers in 32 bits on CPU, eager, at full clock)'
-    """
-    alike = [run for run in checked_runs() if run.sort == sort]
-    if len(alike) < FEWEST:
-        known = ("no comparable runs were", "only one comparable run was", "only two comparable runs were")[len(alike)]
-        return Expected(None, None, len(alike), f"{known} checked ({sort.said()})")
-    fewest, most = min(run.gpus for run in alike), max(run.gpus for run in alike)
-    off = np.log1p([run.error for run in alike])
-    low, high = (seconds * float(one) for one in np.exp(_inner(off)))
-    basis = "80 % of" if len(alike) >= MANY else "80 % by the errors of"
-    on = "1 GPU" if most == 1 else f"{most} GPUs" if fewest == most else f"{fewest} to {most} GPUs"
-    why = f"{basis} {len(alike)} checked comparable runs, on {on}"
-    further = f"; {gpus} GPUs are outside the checked range" if gpus > FURTHER * most else ""
-    return Expected(low, high, len(alike), why + further)
+    low: float
+    high: float
+    fewest: int
+    """GPUs."""
+    most: int
+    runs: int
+
+    def said(self, runs: str) -> str:
+        basis = "80 % of" if self.runs >= MANY else "80 % by the errors of"
+        gpus = f"{self.most} GPUs" if self.fewest == self.most else f"{self.fewest} to {self.most} GPUs"
+        return f"{basis} {self.runs} {runs}, on {'1 GPU' if self.most == 1 else gpus}"
+
+
+def _span(runs: list[CheckedRun]) -> _Span | None:
+    """None of too few."""
+    if len(runs) < FEWEST:
+        return None
+    low, high = (float(one) for one in np.exp(_inner(np.log1p([run.error for run in runs]))))
+    gpus = [run.gpus for run in runs]
+    return _Span(low, high, min(gpus), max(gpus), len(runs))
 
 
 def _inner(off: Floats) -> Floats:
@@ -147,3 +154,26 @@ def _inner(off: Floats) -> Floats:
         return inner
     reach = STUDENT[len(off)] * np.sqrt(np.mean(off**2))
     return np.array([-reach, reach])
+
+
+def expected(seconds: float, sort: Sort, gpus: int) -> Expected:
+    """The interval around a predicted step.
+
+    >>> sort = Sort("Ampere", "dense", 16, "eager", "full")
+    >>> found = expected(1.0, sort, 64)
+    >>> found.low_s < 1.0 < found.high_s, found.runs > 100
+    (True, True)
+    >>> expected(1.0, Sort("CPU", "dense", 32, "eager", "full"), 1).said()
+    'none; no comparable runs were checked (dense transformers in 32 bits on CPU, eager, at full clock)'
+    """
+    alike = [run for run in checked_runs() if run.sort == sort]
+    span, wider = _span(alike), _span([run for run in checked_runs() if run.sort.is_akin(sort)])
+    if span is None:
+        known = ("no comparable runs were", "only one comparable run was", "only two comparable runs were")[len(alike)]
+        return Expected(None, None, len(alike), f"{known} checked ({sort.said()})")
+    low, high, most, why = span.low, span.high, span.most, span.said("checked comparable runs")
+    if wider is not None and (span.runs < MANY or gpus > FURTHER * most):
+        low, high, most = min(low, wider.low), max(high, wider.high), max(most, wider.most)
+        why += f", and {wider.said('that differ in GPU or precision')}"
+    further = f"; {gpus} GPUs are outside the checked range" if gpus > FURTHER * most else ""
+    return Expected(seconds * low, seconds * high, span.runs, why + further)

@@ -68,6 +68,39 @@ def test_many_more_gpus_than_were_checked_are_outside(errors):
     assert expected(1.0, HERE, 17).why.endswith("17 GPUs are outside the checked range")
 
 
+def test_few_runs_are_widened_by_those_that_differ_in_gpu_or_precision(monkeypatch):
+    there = Sort("There", "dense", 8, "eager", "full")
+    few = tuple(CheckedRun(f"few{at}", HERE, 1, error) for at, error in enumerate((0.02, 0.03, 0.04)))
+    others = tuple(CheckedRun(f"other{at}", there, 64, error) for at, error in enumerate((-0.2, 0.0, 0.25)))
+    strange = (CheckedRun("other stack", Sort("Here", "dense", 16, "compiled", "full"), 512, 3.0),)
+    monkeypatch.setattr(checked, "checked_runs", lambda: (*few, *others, *strange))
+    found = expected(8.0, HERE, 100)
+    reach = 1.25 ** (1.638 * sqrt(2 / 3))
+    assert (found.low_s, found.high_s) == (pytest.approx(8 / reach), pytest.approx(8 * reach))
+    assert found.runs == 3
+    assert found.why == (
+        "80 % by the errors of 3 checked comparable runs, on 1 GPU, "
+        "and 80 % by the errors of 3 that differ in GPU or precision, on 64 GPUs"
+    )
+    assert expected(8.0, HERE, 129).why.endswith("; 129 GPUs are outside the checked range")
+
+
+def test_enough_runs_are_widened_only_beyond_the_gpus_that_they_had(monkeypatch):
+    there = Sort("There", "dense", 16, "eager", "full")
+    enough = tuple(CheckedRun(str(at), HERE, 8, 0.0) for at in range(MANY))
+    others = tuple(CheckedRun(f"other{at}", there, 64, 0.25) for at in range(MANY))
+    monkeypatch.setattr(checked, "checked_runs", lambda: (*enough, *others))
+    assert (expected(1.0, HERE, 16).low_s, expected(1.0, HERE, 17).low_s) == (1.0, pytest.approx(0.8))
+
+
+def test_the_interval_of_dense_models_in_bf16_on_hopper_holds_the_prediction():
+    """Its three runs of one GPU are all predicted 2 to 3 % too slow."""
+    found = expected(1.0, Sort("Hopper", "dense", 16, "megatron", "held"), 16)
+    assert found.runs == 3
+    assert found.low_s < 0.96
+    assert found.high_s > 1.04
+
+
 @pytest.mark.parametrize(
     ("model", "gpu", "precision", "sort"),
     [
