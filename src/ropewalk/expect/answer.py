@@ -93,5 +93,6 @@ class ExpectAnswer:
             "busbw_low": low,
             "busbw_high": high,
             "state": row.state,
+            "wrong_values": row.measured.wrong,
             "source": row.measured.source,
         }

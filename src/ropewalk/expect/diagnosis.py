@@ -87,7 +87,7 @@ def diagnosed(series: Sequence[Series], prices: CollectivePrices, progress: Prog
     parts = [_of_part(one) for one in suspects(series, prices.fabric)] if slow or len(series) > 2 else []
     clear = bool(parts) and nothing - parts[0].score > CLEAR and (parts[0].speed or 1.0) < 0.9
     if not clear and not _beyond_chance(series):
-        return Diagnosis(tuple(series), True, nothing, ())
+        return Diagnosis(tuple(series), not any(one.wrong for one in series), nothing, ())
     best = parts[0].score if parts else np.inf
     settings = _settings(series, prices, progress, best) if _all_of_a_kind_are_slow(series) else []
     causes = sorted([*parts, *settings], key=lambda cause: cause.score)

@@ -36,9 +36,16 @@ class JudgedMeasurement:
 
     @property
     def state(self) -> str:
+        if self.measured.wrong:
+            return "wrong"
         if self.measured.seconds > self.healthy.high:
             return "slow"
         return "fast" if self.measured.seconds < self.healthy.low else "healthy"
+
+    @property
+    def rank(self) -> tuple[bool, float, int]:
+        """Its place among others: wrong results first, then what falls short most."""
+        return not self.measured.wrong, -self.measured.seconds / self.healthy.high, self.measured.size_bytes
 
     @property
     def busbw(self) -> float:
@@ -81,6 +88,11 @@ class Series:
         """Its time over the slowest healthy one; of latencies alone, which scatter most, half of that."""
         most = 1.0 if self.telling[0].tells else LATENCIES
         return median(row.measured.seconds / row.healthy.high for row in self.telling) / most
+
+    @property
+    def wrong(self) -> bool:
+        """Did values come out wrong?"""
+        return any(row.measured.wrong for row in self.rows)
 
     @property
     def slow(self) -> bool:

@@ -6,16 +6,25 @@ from ropewalk.expect.diagnosis import Cause, Diagnosis
 from ropewalk.expect.series import Series
 
 MOST_GPUS_NAMED = 4
+CORRUPTED = (
+    "data are corrupted on the way, which no slow part explains: look for Xid messages and ECC errors of the GPUs "
+    "(dmesg, nvidia-smi -q -d ECC) and run nccl-tests for pairs of GPUs to find the one"
+)
+"""Where nccl-tests found values that are wrong."""
 
 
 def headline(found: Diagnosis) -> str:
     """Healthy or not, in one sentence."""
     slow, total = sum(one.slow for one in found.series), len(found.series)
+    wrong = sum(one.wrong for one in found.series)
     what = "measurement" if total == 1 else "measurements"
     if found.healthy:
         return (
             f"healthy: {'it is' if total == 1 else f'all {total} {what} are'} within the interval of a healthy cluster"
         )
+    if wrong:
+        also = f", {slow} {'is' if slow == 1 else 'are'} slower than in a healthy cluster" if slow else ""
+        return f"unhealthy: {wrong} of {total} {what} {'has' if wrong == 1 else 'have'} wrong results{also}"
     if not slow:
         return (
             f"unhealthy: one part is slower than comparable parts, although all {total} {what} are within their "
@@ -37,8 +46,16 @@ def _in_short(cause: Cause) -> str:
 
 def explanation(found: Diagnosis) -> list[str]:
     """The best cause, what ties with it, and what to do where nothing explains the shortfall."""
-    if found.healthy or found.best is None:
-        return [] if found.healthy else ["no part and no setting explains it"]
+    if found.healthy:
+        return []
+    if any(one.wrong for one in found.series):
+        return [CORRUPTED, *_explained(found)] if found.best is not None else [CORRUPTED]
+    return _explained(found)
+
+
+def _explained(found: Diagnosis) -> list[str]:
+    if found.best is None:
+        return ["no part and no setting explains it"]
     if not found.explains:
         return ["no single part or setting explains it: everything is equally slow; measure pairs to learn more"]
     lines = [f"best explained by {cause_in_words(found.best)}"]

@@ -11,7 +11,9 @@ from ropewalk.report import quantity
 from ropewalk.report.axis import Figure, given_axis, layout, value_axis
 from ropewalk.report.chart import Chart, Swatch, View, plain
 
-STATES = {"healthy": palette.GREEN, "slow": palette.RED, "fast": palette.BLUE}
+STATES = {"healthy": palette.GREEN, "slow": palette.RED, "fast": palette.BLUE, "wrong": palette.PURPLE}
+RARE = "wrong"
+"""Left out of the legend where nothing came out wrong."""
 EVEN = 1.0
 
 
@@ -71,7 +73,10 @@ def measured_chart(found: Diagnosis, names: tuple[str, ...]) -> Chart:
         id(row): number + 1 if len(sizes) == 1 else row.measured.size_bytes for number, (_, row) in enumerate(rows)
     }
     traces = []
-    for state, colour in STATES.items():
+    states = {
+        state: colour for state, colour in STATES.items() if state != RARE or any(one.wrong for one in found.series)
+    }
+    for state, colour in states.items():
         some = [(one, row) for one, row in rows if row.state == state]
         traces.append({
             "type": "scatter", "mode": "markers", "name": state, "legendgroup": state, "cliponaxis": False,
@@ -92,7 +97,7 @@ def measured_chart(found: Diagnosis, names: tuple[str, ...]) -> Chart:
             yaxis=value_axis("bandwidth relative to expected", parts, quantity.percent, log=False),
         ),
     }
-    legend = tuple(Swatch(state, colour, "dot", state) for state, colour in STATES.items())
+    legend = tuple(Swatch(state, colour, "dot", state) for state, colour in states.items())
     return Chart("measured", f"Bandwidth of {len(rows)} measurements relative to expected", (View("", figure),),
                  legend)  # fmt: skip
 

@@ -93,6 +93,18 @@ def test_each_setting_is_named_for_what_it_does_to_all_collectives(servers, name
     assert found.best.name == name
 
 
+@pytest.mark.parametrize(("times", "also"), [(1.0, ""), (3.0, ", 1 is slower than in a healthy cluster")])
+def test_wrong_results_are_unhealthy_however_fast_they_come(servers, times, also):
+    usual = servers.expected(BENCHMARKS["all_reduce"], 1 << 30, servers.everyone).seconds
+    measurement = Measurement("all_reduce", 1 << 30, usual * times, servers.everyone, "once", wrong=4)
+    found = judged(servers, [measurement])
+    assert not found.healthy
+    assert headline(found) == f"unhealthy: 1 of 1 measurement has wrong results{also}"
+    assert explanation(found)[0].startswith("data are corrupted on the way")
+    assert (found.best is None) == (times == 1.0)
+    assert found.series[0].rows[0].state == "wrong"
+
+
 def test_one_measurement_alone_leaves_ties(servers):
     usual = servers.expected(BENCHMARKS["all_reduce"], 1 << 30, servers.everyone).seconds
     found = judged(servers, [Measurement("all_reduce", 1 << 30, usual * 3, servers.everyone, "once")])

@@ -57,6 +57,20 @@ def test_columns_of_all_releases(read, row):
     assert (one.size_bytes, one.seconds) == (1024, pytest.approx(40e-6))
 
 
+@pytest.mark.parametrize(
+    ("row", "below", "wrong"),
+    [
+        ("1024 256 float sum -1 40.0 0.03 0.03 2 39.0 0.03 0.03 3", "# Out of bounds values : 5 FAILED", 5),
+        ("1024 256 float sum -1 N/A N/A N/A N/A 40.0 0.03 0.03 3", "", 3),
+        ("1024 256 float sum 40.0 0.03 0.03 2e-07 39.0 0.03 0.03 2e-07", "# Out of bounds values : 0 OK", 0),
+        ("1024 256 float sum 40.0 0.03 0.03 7e+00 39.0 0.03 0.03 2e-07", "# Out of bounds values : 4 FAILED", 4),
+    ],
+)
+def test_values_that_came_out_wrong_are_counted(read, row, below, wrong):
+    first, second = read(f"{ROW}# Out of bounds values : 0 OK\n{row}\n{below}\n", benchmark="all_reduce")
+    assert (first.wrong, second.wrong) == (0, wrong)
+
+
 def test_several_benchmarks_in_one_file(read):
     text = f"all_gather_perf\n{DEVICES}{ROW}broadcast_perf\n{DEVICES.replace('node7', 'node9')}{ROW}"
     first, second = read(text)
@@ -130,11 +144,22 @@ def test_a_table_of_pairs(read):
     ("text", "said"),
     [
         ("hello", "is not an output of nccl-tests"),
+        ("\n", "is empty: wait until it is written, or copy it again"),
         (b"\xff\xfe\x00", "is not UTF-8 text"),
         (b"\x1f\x8b\x08\x00", "is truncated gzip data: copy the file again"),
         (gzip.compress(b"x" * 9000, mtime=0)[:-9], "is truncated gzip data"),
         ("all_reduce_perf busbw algbw\n", "contains no table row"),
-        (f"algbw busbw\n{ROW[:45]}", "the output is truncated: copy all of it"),
+        (f"algbw busbw\n{ROW[:45]}", "the output is truncated: copy all of the output, or remove the row"),
+        (f"algbw busbw\n{ROW.replace('5000.0', '5o00.0')}", "line 2: '5o00.0' is not a number: copy all of the output"),
+        (
+            f"all_reduce_perf\n{DEVICES}node7: Test NCCL failure common.cu:958 'unhandled system error'\n",
+            "nccl-tests failed (Test NCCL failure common.cu:958 'unhandled system error'): fix the cause and run",
+        ),
+        (
+            f"all_reduce_perf\n{DEVICES}{ROW} .. node7 pid 12: Test failure common.cu:1020\n",
+            "run it again, or remove the lines that say failure to judge the rows above them",
+        ),
+        ('{\n  "schemaVersion": 1,\n  "devic', "or export the trace again and wait until it is written"),
         ("algbw busbw\n8 2 float none -1 5.0 0.0 0.0 0", "name it with --measured"),
         (trace()[:-40], "or export the trace again and wait until it is written"),
         ('{"traceEvents": 3}', "traceEvents is not a list"),

@@ -25,7 +25,9 @@ def read_records(files: Sequence[Path], benchmark: str | None = None, progress: 
     for done, path in enumerate(files):
         progress(done, len(files), f"reading {path.name}")
         source = SourceFile(str(path), read_text(path, f"measurements {path}", InputError, MOST_OF_A_TRACE), benchmark)
-        if is_kineto(source.text):
+        if not source.text.strip():
+            findings.add(f"{path} is empty: wait until it is written, or copy it again")
+        elif is_kineto(source.text):
             kernels += read_kineto(source, findings)
         elif is_inspector(source.text):
             seen += seen_by_inspector(source, findings)

@@ -23,7 +23,8 @@ _OUTPUT = ("all_gather",)
 
 
 def is_kineto(text: str) -> bool:
-    return '"traceEvents"' in text
+    """By its events, or by its first key where a trace ends before them."""
+    return '"traceEvents"' in text or text.lstrip("\ufeff \r\n\t{").startswith('"schemaVersion"')
 
 
 def read_kineto(source: SourceFile, findings: Findings) -> list[Record]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ropewalk.documents.numbers import is_count
 from ropewalk.errors import Findings
@@ -23,6 +23,9 @@ _TYPES = frozenset(
     ("int8", "uint8", "int32", "uint32", "int64", "uint64", "half", "float", "double", "bfloat16",
      "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2")
 )  # fmt: skip
+_CHECKED = re.compile(r"Out of bounds values\s*:\s*([0-9]{1,18})\s+(OK|FAILED)")
+_FAILED = re.compile(r"Test (?:NCCL |CUDA )?failure\b.*")
+_ROOT = re.compile(r"-?[0-9]{1,6}")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|N/A")
 _LOOKED_AT = 100_000
 """Characters in which an output without headings is recognised."""
@@ -48,6 +51,8 @@ class _Reading:
     """By rank: its group, and where it is."""
     in_table: bool = False
     found: list[Record] = field(default_factory=list)
+    checked: int = 0
+    """Rows of tables below which nccl-tests has said whether their results were right."""
 
     @property
     def ranks(self) -> int | None:
@@ -71,11 +76,13 @@ class _Row:
     seconds: float
     ratio: float | None
     """Bus over algorithm bandwidth, where both are large enough to tell."""
+    wrong: int
+    """Values that came out wrong, out of place and in place."""
 
 
 def read_nccl_tests(source: SourceFile, findings: Findings) -> list[Record]:
     """All rows of all tables, out of place where nccl-tests ran both."""
-    reading = _Reading(source, findings)
+    reading, failed = _Reading(source, findings), ""
     for number, line in enumerate(source.text.splitlines(), 1):
         named = _NAME.search(line)
         if named:
@@ -85,9 +92,16 @@ def read_nccl_tests(source: SourceFile, findings: Findings) -> list[Record]:
             if reading.in_table:  # the next benchmark of a script
                 reading.devices, reading.in_table = {}, False
             reading.devices[int(device[1])] = (int(device[2] or 0), (device[3], int(device[4])))
+        elif found := _FAILED.search(line):
+            failed = failed or f"{source.name}, line {number}: nccl-tests failed ({found[0].strip()})"
+        elif found := _CHECKED.search(line):
+            _take_check(reading, int(found[1]) if found[2] == "FAILED" else 0)
         elif not line.lstrip().startswith("#"):
             _take_row(reading, line.split(), f"{source.name}, line {number}")
-    if not reading.found and not findings:
+    if failed:
+        rows = ", or remove the lines that say failure to judge the rows above them" if reading.found else ""
+        findings.add(f"{failed}: fix the cause and run it again{rows}")
+    elif not reading.found and not findings:
         findings.add(f"{source.name}: it contains no table row: copy the whole output of nccl-tests")
     return reading.found
 
@@ -99,7 +113,10 @@ def _take_row(reading: _Reading, words: list[str], where: str) -> None:
     reading.in_table = True
     row = _row(words, at)
     if row is None:
-        reading.findings.add(f"{where}: the row is incomplete, so the output is truncated: copy all of it")
+        numbers = words[at + 4 : at + 8][: len(words) - at - 5]  # the last word may be cut
+        strange = next((one for one in numbers if not (_NUMBER.fullmatch(one) or _ROOT.fullmatch(one))), "")
+        problem = f"{strange!r} is not a number" if strange else "the row is incomplete, so the output is truncated"
+        reading.findings.add(f"{where}: {problem}: copy all of the output, or remove the row")
         return
     if row.seconds <= 0 or row.size_bytes == 0:
         return  # nccl-tests also runs empty buffers
@@ -111,8 +128,18 @@ def _take_row(reading: _Reading, words: list[str], where: str) -> None:
             f"{where}: the collective is unknown: name it with --measured, such as --measured all_reduce"
         )
         return
-    record = Record(benchmark.name, row.size_bytes, row.seconds, who, where, _ranks_of(benchmark, row, ranks))
+    record = Record(
+        benchmark.name, row.size_bytes, row.seconds, who, where, _ranks_of(benchmark, row, ranks), row.wrong
+    )
     reading.found.append(record)
+
+
+def _take_check(reading: _Reading, wrong: int) -> None:
+    """What stands below a table: older releases say there alone that results were wrong."""
+    rows = reading.found[reading.checked :]
+    if wrong and rows and not any(row.wrong for row in rows):
+        reading.found[-1] = replace(reading.found[-1], wrong=wrong)
+    reading.checked = len(reading.found)
 
 
 def _start(words: list[str]) -> int | None:
@@ -130,17 +157,18 @@ def _row(words: list[str], at: int) -> _Row | None:
     reduces = False
     if rest and rest[0].isalpha():
         reduces = rest.pop(0) != "none"
-        if len(rest) in (5, 9) and re.fullmatch(r"-?[0-9]{1,6}", rest[0]):  # older releases print no root
+        if len(rest) in (5, 9) and _ROOT.fullmatch(rest[0]):  # older releases print no root
             rest.pop(0)
     if len(rest) < 4 or not all(_NUMBER.fullmatch(word) for word in rest[:3]):
         return None
+    wrong = sum(int(word) for word in rest[3:8:4] if is_count(word))
     if rest[0] == "N/A" and len(rest) >= 8:
         rest = rest[4:]
     time, algbw, busbw = (0.0 if word == "N/A" else float(word) for word in rest[:3])
     if not math.isfinite(time):
         return None
     ratio = busbw / algbw if algbw >= _CLEAR_FROM and busbw > 0 else None
-    return _Row(size, reduces, time * 1e-6, ratio)
+    return _Row(size, reduces, time * 1e-6, ratio, wrong)
 
 
 def _benchmark(reading: _Reading, row: _Row) -> Benchmark | None:

@@ -22,6 +22,8 @@ class Record:
     """File, and line where there is one."""
     ranks: int | None = None
     """How many take part, where the file says so beside who they are."""
+    wrong: int = 0
+    """Values that came out wrong, where the tool checks them."""
 
 
 @dataclass(frozen=True)

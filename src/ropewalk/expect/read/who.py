@@ -26,6 +26,8 @@ class Measurement:
     seconds: float
     groups: Groups
     source: str
+    wrong: int = 0
+    """Values that came out wrong."""
 
 
 @dataclass(eq=False)
@@ -115,7 +117,9 @@ def measurements_of(records: Sequence[Record], roster: ServerNames) -> list[Meas
                 told.add(str(problem))
                 findings.add(f"{record.source}: {problem}")
             continue
-        found.append(Measurement(record.benchmark, record.size_bytes, record.seconds, groups, record.source))
+        found.append(
+            Measurement(record.benchmark, record.size_bytes, record.seconds, groups, record.source, record.wrong)
+        )
     findings.raise_if_any()
     return found
 
