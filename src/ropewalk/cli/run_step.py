@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -244,6 +244,25 @@ def _times_table(found: StepStatistics) -> Table:
     return table
 
 
+def in_runs(layers: Sequence[str], order: Mapping[str, int]) -> str:
+    """Layers of a stage; pieces that do not follow each other in the model stand apart, of many the outermost.
+
+    >>> order = {"embedding": 0, "block 0": 1, "block 1": 2, "block 2": 3, "head": 4}
+    >>> in_runs(["embedding", "block 0", "block 2", "head"], order)
+    'embedding … block 0, block 2 … head'
+    >>> in_runs(["embedding", "block 1", "head"], order)
+    'embedding, …, head'
+    """
+    runs: list[list[str]] = []
+    for name in layers:
+        if runs and order[name] == order[runs[-1][-1]] + 1:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    said = [run[0] if len(run) == 1 else f"{run[0]} … {run[-1]}" for run in runs]
+    return ", ".join(said) if len(said) <= MOST_PIECES else f"{said[0]}, …, {said[-1]}"
+
+
 def _stage_table(found: StepAnswer) -> Table:
     from rich import box
     from rich.table import Table
@@ -251,12 +270,12 @@ def _stage_table(found: StepAnswer) -> Table:
     table = Table(box=box.SIMPLE_HEAD)
     for name in ("stage", "layers", "compute", "exposed", "bubble", "memory"):
         table.add_column(name, justify="left" if name == "layers" else "right")
-    stages = found.stages()
+    stages, order = found.stages(), {layer.name: at for at, layer in enumerate(found.workload.layers)}
     for stage in stages if len(stages) <= MOST_STAGES else [*stages[: MOST_STAGES // 2], *stages[-MOST_STAGES // 2 :]]:
         layers = stage["layers"]
         table.add_row(
             str(stage["stage"]),
-            f"{len(layers)}: {layers[0]}" + (f" … {layers[-1]}" if len(layers) > 1 else ""),
+            f"{len(layers)}: {in_runs(layers, order)}",
             units.show_seconds(stage["compute_s"]),
             units.show_seconds(stage["exposed_communication_s"]),
             units.show_seconds(stage["bubble_s"]),
@@ -265,5 +284,7 @@ def _stage_table(found: StepAnswer) -> Table:
     return table
 
 
+MOST_PIECES = 2
+"""Pieces of a stage that are all named."""
 MOST_STAGES = 16
 """Rows of the table of stages; of more, the first and the last are shown."""

@@ -228,7 +228,7 @@ class DeviceChoice(Choice[Device]):
     """A line of the table of devices."""
 
     def facts(self) -> dict[str, str]:
-        rates = ", ".join(f"{name} {rate / 1e12:.4g}" for name, rate in self.make.peak_flops.items())
+        rates = ", ".join(f"{name} {round(rate / 1e12, 1):g}" for name, rate in self.make.peak_flops.items())
         return {
             "memory": f"{show_size(self.make.memory_bytes)}, {self.make.memory_bandwidth / 1e12:.3g} TB/s",
             "peak TFLOP/s": rates,

@@ -111,3 +111,9 @@ def test_the_help_of_every_command_names_choices_and_leaves_no_blanks(words):
     assert isinstance(command, DescribedCommand)
     for text in [command.help, *(getattr(parameter, "help", None) for parameter in command.params)]:
         assert not re.search(r"[{}]", filled(text or ""))
+
+
+def test_rates_of_devices_have_no_exponents():
+    rates = table("devices")["b300"].facts()["peak TFLOP/s"]
+    assert rates.endswith("nvfp4 13500")
+    assert not any("e+" in choice.facts()["peak TFLOP/s"] for choice in table("devices").values())
