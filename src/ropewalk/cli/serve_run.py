@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -148,7 +148,7 @@ def opened(
                 "waits or runs"
             )
         if found:
-            _replace(store, plant)
+            _replace(store, plant, run.changes())
         plant = None
     return open_writer(store, plant, run.settings(), fatal=fatal, retention=run.retention())
 
@@ -191,7 +191,8 @@ def warm(writer: Writer) -> None:
             continue
 
 
-def _replace(store: Store, plant: Plant) -> None:
+def _replace(store: Store, plant: Plant, changes: dict[str, Any]) -> None:
+    """Another cluster, under settings that it knows: nothing is written where it does not."""
     saved = store.load()
     assert saved is not None
     if saved.jobs:
@@ -199,7 +200,9 @@ def _replace(store: Store, plant: Plant) -> None:
         raise InputError(
             f"the cluster cannot be replaced while jobs wait or run ({len(saved.jobs)}: {some}): end them first"
         )
-    store.replace_plant(plant)
+    settings = replace(saved.settings, **changes)
+    settings.check(plant)
+    store.replace_plant(plant, settings)
 
 
 def _apply_changes(writer: Writer, run: ServeRunOptions) -> None:

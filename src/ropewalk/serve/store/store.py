@@ -106,10 +106,11 @@ class Store:
             transaction.put_meta("settings", settings.as_document())
             transaction.put_meta("counters", asdict(Counters()))
 
-    def replace_plant(self, plant: Plant) -> None:
+    def replace_plant(self, plant: Plant, settings: Settings) -> None:
         """The cluster is another one from now on; whoever asks has seen to it that no job holds anything of it."""
         with self.transaction() as transaction:
             transaction.put_plant(plant)
+            transaction.put_meta("settings", settings.as_document())
             transaction.connection.execute(delete(DRAIN))
 
     def load(self) -> Saved | None:

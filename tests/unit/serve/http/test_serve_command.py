@@ -109,6 +109,27 @@ def test_a_cluster_is_replaced_only_where_nothing_runs(database):
     store.close()
 
 
+def test_a_cluster_that_does_not_know_the_policy_replaces_nothing_unless_another_policy_is_given(database):
+    from ropewalk.cli.serve_options import ServeRunOptions
+    from ropewalk.cli.serve_run import opened
+    from ropewalk.serve.operation import ChangePolicy
+    from ropewalk.serve.store import open_store
+
+    run = ServeRunOptions(str(database), False, "1h", True, None, None, None, "easy")
+    rails = plant("rails:4x4x4", gpus_per_server=4)
+    store = open_store(str(database))
+    writer = opened(store, None, run).start()
+    writer.submit(ChangePolicy("laas", queue="smallest")).result()
+    writer.close()
+    with pytest.raises(InputError, match="policy laas places servers below one leaf"):
+        opened(store, rails, run)
+    assert (store.load().plant.gpus, store.load().settings.policy) == (16, "laas")
+    opened(store, rails, replace(run, policy="vclos"))
+    kept = store.load()
+    assert (kept.plant.rails, kept.settings.policy, kept.settings.queue) == (rails.rails, "vclos", "smallest")
+    store.close()
+
+
 def test_a_taken_port_is_one_sentence():
     (taken,) = bound(Listening(port=0))
     with pytest.raises(InputError, match="cannot listen on"):
