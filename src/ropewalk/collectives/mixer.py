@@ -39,6 +39,8 @@ class Mixer:
     rate: float = math.inf
     """Bytes/s of one operand; infinite: adding takes no time."""
     place: MixPlace = MixPlace.GPU
+    payload: float = 1.0
+    """Part of what arrives that is added: headers, where a level counts them in the bytes of a transfer, are not."""
 
     def __post_init__(self) -> None:
         if not self.rate > 0:
@@ -48,6 +50,11 @@ class Mixer:
     def free(self) -> bool:
         """Does adding take no time?"""
         return math.isinf(self.rate)
+
+    @property
+    def arriving(self) -> float:
+        """Bytes/s, headers and all, with which it keeps up."""
+        return self.rate / self.payload
 
     def seconds(self, added_bytes: float) -> float:
         """How long so many bytes keep the adder busy."""

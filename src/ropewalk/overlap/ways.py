@@ -241,7 +241,7 @@ METHODS: Choices[Choice[Callable[[Scene], Way]]] = Choices(
         Choice("fused", fused, "PACE: fused and partitioned, ordered by dependents, across the barrier", _one_resource,
                ALL_REDUCES, "PACE", GREEN),
         Choice("streamed", streamed, "fused, and each layer is used as soon as it arrives", _one_resource,
-               ALL_REDUCES, "PACE, layer by layer", RED),
+               ALL_REDUCES, "PACE, by layer", RED),
     ),
 )  # fmt: skip
 """All methods, from the plainest to the most elaborate. Adding one is a function that makes a `Way` and a line here."""

@@ -121,6 +121,12 @@ class Use:
     least: Algorithm | None = None
     """Where a library chooses: let this algorithm run with the least latency and the most bandwidth that any size has.
     """
+    shares_adders: bool = True
+    """Where rounds flow together: do collectives that are under way at once take turns at the adders of ranks?"""
+
+    def written(self, template: Template) -> Template:
+        """A template as it is used here."""
+        return template if self.shares_adders or self.mode != "fluid" else template.without_adds()
 
     def asked_library(self) -> Library:
         """The library that chooses, which has to be there."""
@@ -242,7 +248,7 @@ def _kinds(act: Act, name: str, met: _Meetings, use: Use) -> Iterator[AlikeColle
         template = MODES[use.mode](record.program(act, group), sat.servers, use.transport)
     else:
         template = _shared(record.program, act, group, use.mode, use.transport)
-    yield AlikeCollectives(met.operation, met.row, sat.members, template, act, name)
+    yield AlikeCollectives(met.operation, met.row, sat.members, use.written(template), act, name)
 
 
 @lru_cache(maxsize=512)
@@ -268,7 +274,7 @@ def _synthesised(act: Act, record: Collective, met: _Meetings, use: Use) -> Iter
         place = np.full(len(members), -1)
         place[rows] = np.arange(len(rows))
         here = place[row] >= 0
-        template = with_paths(one.schedule, one.alone, met.sat.servers, use.transport, use.mode)
+        template = use.written(with_paths(one.schedule, one.alone, met.sat.servers, use.transport, use.mode))
         written = template.tasks * int(here.sum())
         if use.mode == "rounds" and written > MOST_WRITTEN:
             raise GraphError(

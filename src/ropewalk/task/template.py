@@ -7,7 +7,8 @@ write a program out:
   take on top of their bytes. Few tasks; right where rounds are pipelined so finely that all links are busy all the
   time. Bytes of different phases of a hierarchy overlap then, and a chain has no time to fill. A round that is repeated
   counts as crossing between servers in the part of its repetitions in which a chunk crosses. Ranks add up what they
-  reduce meanwhile: what a rank receives arrives no faster than its adder takes it.
+  reduce meanwhile: what a rank receives arrives no faster than its adder takes it, and collectives that are under way
+  together take turns at it.
 - `rounds`: every send of every round, in lockstep. Many tasks; phases come one after the other. What is added up is a
   task of the rank that receives it, one after the other.
 
@@ -71,9 +72,29 @@ class Template:
         """Tasks that add up."""
         return np.flatnonzero((self.src < 0) & (self.dst >= 0))
 
+    def without_adds(self) -> Template:
+        """The same where nothing else needs the adders meanwhile; only of a template in which rounds flow together."""
+        adds = self.adds
+        if not len(adds):
+            return self
+        between = self.tasks - 2 - len(adds)
+        return replace(
+            self,
+            src=np.delete(self.src, adds),
+            dst=np.delete(self.dst, adds),
+            wire=np.delete(self.wire, adds),
+            start_up=np.delete(self.start_up, adds),
+            cap=np.delete(self.cap, adds),
+            route=np.delete(self.route, adds),
+            deps=np.concatenate([[0], np.ones(between, np.int64), [between]]),
+            dep=np.concatenate([np.zeros(between, np.int64), np.arange(1, between + 1)]),
+        )
+
 
 Writer = Callable[[Program, Servers, Transport], Template]
 ROUNDING = 1e-9
+ADDED_PIECES = 8
+"""In which a rank adds what a collective brings, where rounds flow together: others get a turn behind each."""
 
 MEETING = Template(
     np.array([-1]),
@@ -110,13 +131,45 @@ def fluid(program: Program, servers: Servers, transport: Transport) -> Template:
 
 
 def _no_faster_than_added(poured: Template, reduced: NDArray[np.float64], mixer: Mixer) -> Template:
-    """What brings something to add takes at least as long as its receiver adds all that is brought to it."""
+    """What brings something to add takes at least as long as its receiver adds all that is brought to it.
+
+    So long the adder of the receiver has no time for other collectives: adds stand beside what it receives.
+    """
     dst, wire = poured.dst[1:-1], poured.wire[1:-1]
-    added_s = mixer.seconds(1.0) * np.bincount(dst, weights=reduced)[dst]
-    mixed = wire / np.where(reduced > 0, added_s, 1.0)
+    added_s = mixer.seconds(1.0) * np.bincount(dst, weights=reduced).astype(np.float64)
+    mixed = wire / np.where(reduced > 0, mixer.payload * added_s[dst], 1.0)
     cap = poured.cap.copy()
     cap[1:-1] = np.where(reduced > 0, np.minimum(cap[1:-1], mixed), cap[1:-1])
-    return replace(poured, cap=cap)
+    return _with_adds(replace(poured, cap=cap), added_s)
+
+
+def _with_adds(poured: Template, added_s: NDArray[np.float64]) -> Template:
+    """The transfers of a template, and beside them what every place adds: piece after piece, so that others get turns.
+
+    Transfers wait for the arrival alone, and so does the first piece of each place.
+    """
+    adders = np.flatnonzero(added_s)
+    sends, pieces = poured.tasks - 2, ADDED_PIECES * len(adders)
+    piece = np.arange(1 + sends, 1 + sends + pieces)
+    before = np.where(np.arange(pieces) % ADDED_PIECES == 0, 0, piece - 1)
+    waited = np.concatenate([np.arange(1, 1 + sends), piece[ADDED_PIECES - 1 :: ADDED_PIECES]])
+    each = np.repeat(adders, ADDED_PIECES)
+    return replace(
+        poured,
+        src=_beside(poured.src, np.full(pieces, -1)),
+        dst=_beside(poured.dst, each),
+        wire=_beside(poured.wire, added_s[each] / ADDED_PIECES),
+        start_up=_beside(poured.start_up, np.zeros(pieces)),
+        cap=_beside(poured.cap, np.full(pieces, np.inf)),
+        deps=np.concatenate([[0], np.ones(sends + pieces, np.int64), [len(waited)]]),
+        dep=np.concatenate([np.zeros(sends, np.int64), before, waited]),
+        route=_beside(poured.route, np.full(pieces, -1)),
+    )
+
+
+def _beside(column: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    """Further tasks between the two markers."""
+    return np.concatenate([column[:-1], more, column[-1:]]).astype(column.dtype)
 
 
 def at_once(
@@ -217,12 +270,14 @@ def on_own_paths(
         routes.fabric, routes.pair_src[routes.pair_of_path], routes.pair_dst[routes.pair_of_path], routes.link_start,
         routes.link,
     )  # fmt: skip
-    return replace(
+    placed = replace(
         split,
         dep=np.concatenate([np.zeros(len(path), np.int64), np.arange(1, len(path) + 1)]),
         route=np.concatenate([[-1], path, [-1]]),
         paths=replace(single, appended=single.pairs),
     )
+    adds = poured.adds
+    return _with_adds(placed, np.bincount(poured.dst[adds], weights=poured.wire[adds]).astype(np.float64))
 
 
 def on_named_rows(written: Template, schedule: Schedule) -> Template:

@@ -58,7 +58,7 @@ class Transport:
         >>> Transport(mixer=Mixer(1.4e12)).on(450e9, "fluid").mixer.free
         True
         """
-        return replace(self, mixer=FREE) if mode == "fluid" and self.mixer.rate >= arriving else self
+        return replace(self, mixer=FREE) if mode == "fluid" and self.mixer.arriving >= arriving else self
 
     def rounds_s(self, inside: NDArray[np.bool_]) -> NDArray[np.float64]:
         """α of each transfer."""

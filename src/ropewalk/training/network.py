@@ -23,6 +23,7 @@ from ropewalk.sim.step import StepRun
 from ropewalk.task.expand import Expansion, use_of
 from ropewalk.task.kinds import Made, Use
 from ropewalk.task.passes.launched_once import launched_once
+from ropewalk.task.passes.weave import hands_over
 from ropewalk.task.plausibility import link_slips
 from ropewalk.task.step import Step
 from ropewalk.task.transport import Transport
@@ -124,7 +125,7 @@ class NetworkUse:
         share, mixer = self.level.payload_share(), transport.mixer
         if self.collectives == "fluid":
             # There adders limit what arrives, headers and all; elsewhere they take their time once it is there.
-            mixer = replace(mixer, rate=mixer.rate / share)
+            mixer = replace(mixer, payload=share)
         return replace(transport, efficiency_across=min(1.0, transport.efficiency_across / share), mixer=mixer)
 
     def library_beside_packets(self) -> Library | None:
@@ -178,7 +179,8 @@ def use_on(step: Step, fabric: Fabric, use: NetworkUse) -> Use:
         transport=transport,
         mode=use.collectives,
     )
-    return replace(used, library=use.library_beside_packets())
+    # What a gang of quick steps has is alike: collectives of several purposes do not share adders, launches do.
+    return replace(used, library=use.library_beside_packets(), shares_adders=hands_over(step))
 
 
 def expanded(step: Step, use: Use) -> Expansion:

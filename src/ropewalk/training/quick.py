@@ -179,7 +179,9 @@ class QuickSteps:
         """What the step is expanded with; collectives that are made for the network are made once."""
         key = step.ranks, choice
         if key not in self._uses:
-            self._uses[key] = replace(use_on(step, self.fabric, self.network), choice=choice, made=self.made)
+            self._uses[key] = replace(
+                use_on(step, self.fabric, self.network), choice=choice, made=self.made, shares_adders=False
+            )
         return self._uses[key]
 
 

@@ -57,9 +57,16 @@ def test_gathering_adds_nothing_and_scattering_adds_it_all(mode):
     assert seconds(Act.REDUCE_SCATTER, rate=0.1, mode=mode) == pytest.approx(added, rel=1e-12)
 
 
-def test_collectives_at_the_same_time_take_turns_at_the_adder():
-    alone = seconds(rate=0.25, mode="rounds")
-    assert seconds(rate=0.25, mode="rounds", times=2) > 24.0 > alone
+@pytest.mark.parametrize("mode", ["fluid", "rounds"])
+def test_collectives_at_the_same_time_take_turns_at_the_adder(mode):
+    alone = seconds(rate=0.25, mode=mode)
+    assert seconds(rate=0.25, mode=mode, times=2) >= 24.0 > alone
+
+
+def test_collectives_that_flow_beside_each_other_take_as_long_as_they_add_together():
+    assert seconds(rate=0.25, times=3) == pytest.approx(36.0, rel=1e-12)
+    assert seconds(rate=0.25, times=3, collectives=CollectiveChoice("forest")) == pytest.approx(36.0, rel=1e-12)
+    assert seconds(Act.ALL_GATHER, rate=0.25, times=3) == seconds(Act.ALL_GATHER, times=3)
 
 
 def test_an_adder_that_keeps_up_with_all_that_arrives_leaves_no_trace():
@@ -68,8 +75,9 @@ def test_an_adder_that_keeps_up_with_all_that_arrives_leaves_no_trace():
         assert np.array_equal(getattr(kept_up, column), getattr(free, column))
 
 
-def test_adds_run_on_a_stream_of_their_own_where_they_were_received():
-    graph = expanded(rate=0.5, mode="rounds").graph
+@pytest.mark.parametrize("mode", ["fluid", "rounds"])
+def test_adds_run_on_a_stream_of_their_own_where_they_were_received(mode):
+    graph = expanded(rate=0.5, mode=mode).graph
     adds = graph.kind == TaskKind.COMPUTE
     assert set(graph.stream[adds].tolist()) == {ADDER}
     assert np.bincount(graph.place[adds], graph.amount[adds]).tolist() == [3 / 4 * SIZE / 0.5] * RANKS

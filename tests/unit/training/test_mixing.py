@@ -10,6 +10,7 @@ from ropewalk.collectives.mixer import FREE, Mixer
 from ropewalk.hardware import read_cluster
 from ropewalk.plans import read_plan, write_plan
 from ropewalk.sim.level import LevelUse
+from ropewalk.strategy import ORDERS, Order, Strategy
 from ropewalk.training import NetworkUse, TrainingQuestion, answer, transport_of
 from ropewalk.training.planned import plan_of, question_of
 from ropewalk.training.quick import QuickSteps
@@ -51,6 +52,18 @@ def test_what_a_gpu_adds_by_default_is_not_counted_twice_where_rounds_are_writte
     assert written.written_in("fluid", cluster) == usual
     told = replace(usual, transport=replace(usual.transport, mixer=Mixer(5e9)))
     assert told.written_in("rounds", cluster).transport.mixer == Mixer(5e9)
+
+
+@pytest.mark.parametrize("order", [ORDERS["priority"].make, Order(fusion=0.0, credit_bytes=4e6)])
+def test_launches_that_are_under_way_together_share_the_adder(order):
+    transport = replace(transport_of("h200"), mixer=Mixer(1e9))
+    network = NetworkUse(algorithm="ring", transport=transport)
+    usual = Strategy(order=order)
+    asked = TrainingQuestion("gpt2:layers=4", read_cluster("2x4"), batch=8, usual=usual, memory_check=False)
+    found = answer(replace(asked, network=network))
+    added_s = 7 / 8 * 2 * found.workload.trained_parameters() / 1e9
+    assert added_s < found.statistics.step_time_s < 2 * added_s
+    assert found.statistics.step_time_s > 5 * answer(asked).statistics.step_time_s
 
 
 def test_compute_exposed_communication_and_bubbles_add_up_where_adds_are_tasks():

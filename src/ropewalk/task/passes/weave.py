@@ -19,6 +19,14 @@ from ropewalk.task.passes.assembly import AddedOperation, StepDraft
 from ropewalk.task.passes.gradients import Gradients, TensorArrival
 from ropewalk.task.step import Act, Step
 
+HAND_OVER = "hand-over"
+"""What operations are labelled that hand a launch over."""
+
+
+def hands_over(step: Step) -> bool:
+    """May several launches of gradients be under way at once?"""
+    return HAND_OVER in step.labels
+
 
 @dataclass(frozen=True, eq=False)
 class Woven:
@@ -73,7 +81,7 @@ def woven(gradients: Gradients) -> Woven:
     gates = operation[first]
     if gradients.credit_bytes > 0:
         gates = draft.add(
-            [AddedOperation(Act.BARRIER, 0.0, gradients.stream, "hand-over", group=int(lane)) for lane in lanes]
+            [AddedOperation(Act.BARRIER, 0.0, gradients.stream, HAND_OVER, group=int(lane)) for lane in lanes]
         )
         draft.wait(operation[first], gates)
     _wait_for_gradients(gradients, draft, gates)
