@@ -211,7 +211,7 @@ def test_the_page_of_a_plan_draws_all_its_charts_within_the_window(tmp_path, sch
     html = design_page(plan_by_hand(EVIL)).replace("</body>", measure)
     document, console = browse(html, tmp_path, f"--window-size={width},1400", *options)
     assert console == []
-    assert plots(document) == {"baselines", "traffic", "load", "history"}
+    assert plots(document) == {"baselines", "traffic-rings", "traffic-pairs", "load", "history"}
     assert bars_drawn(document) > 20
     needed, room = map(int, re.search(r"<title>(\d+) of (\d+)</title>", document).groups())
     assert needed <= room == width

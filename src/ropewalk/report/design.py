@@ -9,7 +9,15 @@ from ropewalk.codesign.answer import PlanAnswer
 from ropewalk.codesign.design import Design
 from ropewalk.device.held import device_in_words
 from ropewalk.report import quantity
-from ropewalk.report.design_charts import baseline_chart, heat_chart, history_chart, load_chart, money
+from ropewalk.report.design_charts import (
+    HEAT_LEGEND,
+    baseline_chart,
+    heat_charts,
+    heat_in_words,
+    history_chart,
+    load_chart,
+    money,
+)
 from ropewalk.report.design_wiring import draw_wiring
 from ropewalk.report.page import render
 from ropewalk.report.rank_groups import by_block, rank_groups
@@ -44,13 +52,17 @@ def design_page(answer: PlanAnswer) -> str:
     if len(drawn.names) > MOST_SERVERS_DRAWN:
         drawn = by_block(run.step.ranks, "server", MOST_SERVERS_DRAWN)
     sums, pairs = answer.sent()
-    charts = [baseline_chart(design), history_chart(design)]
+    charts, traffic = [baseline_chart(design), history_chart(design)], []
     if sums.any() or pairs.any():
-        charts += [heat_chart(sums, pairs), load_chart(*answer.carried())]
+        traffic = heat_charts(sums, pairs)
+        charts += [*traffic, load_chart(*answer.carried())]
     return render(
         "design.html",
         title=f"{design.question.model} on {design.wiring.servers} servers: a plan",
         charts=charts,
+        traffic=traffic,
+        heat_legend=HEAT_LEGEND,
+        heat_words=heat_in_words(len(sums)),
         headline=headline(design),
         lead=comparison_in_words(design),
         facts=_facts(design),

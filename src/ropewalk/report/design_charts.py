@@ -19,60 +19,65 @@ MOST_STEPS = 2_000
 """Points of a curve."""
 
 
-def heat_chart(sums: Floats, pairs: Floats) -> Chart:
+def heat_charts(sums: Floats, pairs: Floats) -> list[Chart]:
     """Bytes of a step from server to server, all-reduces and model-parallel transfers apart, each to its own scale."""
-    maps = [_heat(sums, "all-reduce", ""), _heat(pairs, "model-parallel", "2")]
-    side = len(_binned(sums))
+    maps = (("traffic-rings", sums, "all-reduce"), ("traffic-pairs", pairs, "model-parallel"))
+    return [_heat_chart(key, matrix, label) for key, matrix, label in maps if matrix.any()]
+
+
+HEAT_LEGEND = tuple(
+    Swatch(word, colour)
+    for word, colour in zip(("little", "half of the maximum", "maximum"), colours.HEAT, strict=True)
+)
+
+
+def heat_in_words(servers: int) -> str:
+    """How the maps are read."""
+    shared = -(-servers // MOST_CELLS)
+    more = f" A cell is the sum over {shared} by {shared} servers." if shared > 1 else ""
+    return f"Rows send, columns receive. All-reduce traffic is shown on the rings that carry it.{more}"
+
+
+def _heat_chart(key: str, matrix: Floats, label: str) -> Chart:
+    """One map; its title says how much the fullest cell is."""
+    cells = _binned(matrix)
+    side, high = len(cells), float(cells.max())
     ends = {"showgrid": False, "constrain": "domain", "nticks": 9, "range": [-0.5, side - 0.5]}
     down = ends | {"range": [side - 0.5, -0.5]}
     figure: Figure = {
-        "data": [trace for trace, _ in maps],
+        "data": [_heat(cells, high, label)],
         "layout": layout(
-            540,
+            480,
             margin={"l": 8, "r": 8, "t": 40, "b": 48},
-            xaxis=axis("to server", **ends, domain=[0.0, 0.47]),
+            xaxis=axis("to server", **ends),
             yaxis=axis("from server", **down, scaleanchor="x"),
-            xaxis2=axis("to server", **ends, domain=[0.53, 1.0], anchor="y2"),
-            yaxis2=axis("", **down, scaleanchor="x2", anchor="x2"),
-            annotations=[title for _, title in maps],
+            annotations=[
+                {
+                    "text": f"{label}: {quantity.size(high)} at most", "xref": "x domain", "yref": "paper",
+                    "x": 0.5, "y": 1.0, "yanchor": "bottom", "showarrow": False,
+                    "font": {"size": 13, "color": palette.INK.light},
+                }
+            ],
         ),
-    }
-    shared = -(-len(sums) // MOST_CELLS)
-    caption = "Rows send, columns receive. All-reduce traffic is shown on the rings that carry it."
-    if shared > 1:
-        caption += f" A cell is the sum over {shared} by {shared} servers."
-    legend = tuple(
-        Swatch(word, colour)
-        for word, colour in zip(("little", "half of the maximum", "maximum"), colours.HEAT, strict=True)
-    )
-    return Chart("traffic", "Bytes from server to server", (View("", figure),), legend, caption=caption)
+    }  # fmt: skip
+    return Chart(key, f"Bytes of {label} from server to server", (View("", figure),))
 
 
-def _heat(matrix: Floats, label: str, number: str) -> tuple[Figure, Figure]:
-    """The cells of one map, and the title above them."""
-    cells = _binned(matrix)
-    high = float(cells.max())
+def _heat(cells: Floats, high: float, label: str) -> Figure:
+    """The cells of one map."""
     ramp = colours.HEAT
     gap = 1 if len(cells) <= 64 else 0
-    heat = {
+    return {
         "type": "heatmap",
         "z": [[value if value > 0 else None for value in row] for row in cells.tolist()],
         "zmin": 0.0,
-        "zmax": high or 1.0,
-        "xaxis": f"x{number}",
-        "yaxis": f"y{number}",
+        "zmax": high,
         "colorscale": [[at / (len(ramp) - 1), colour.light] for at, colour in enumerate(ramp)],
         "showscale": False,
         "hovertemplate": f"server %{{y}} to server %{{x}}: %{{z:.4s}}B {plain(label)}<extra></extra>",
         "xgap": gap,
         "ygap": gap,
     }
-    title = {
-        "text": f"{label}: {quantity.size(high)} at most" if high else f"{label}: nothing",
-        "xref": f"x{number} domain", "yref": "paper", "x": 0.5, "y": 1.0, "yanchor": "bottom", "showarrow": False,
-        "font": {"size": 13, "color": palette.INK.light},
-    }  # fmt: skip
-    return heat, title
 
 
 def _binned(matrix: Floats) -> Floats:
@@ -129,7 +134,7 @@ def history_chart(design: Design) -> Chart:
     names = [words[turn.plane] + (f" {turn.round}" if turn.round else "") for turn in turns]
     seconds = [turn.seconds for turn in turns]
     line = {
-        "type": "scatter", "mode": "lines+markers", "x": list(range(len(turns))), "y": seconds,
+        "type": "scatter", "mode": "lines+markers", "cliponaxis": False, "x": list(range(len(turns))), "y": seconds,
         "line": {"color": colours.MUTED.light, "width": 1.5},
         "marker": {
             "size": 10,

@@ -78,7 +78,7 @@ def draw_wiring(wiring: Wiring) -> WiringDrawing:
     drawn = sorted((kind for kind in kinds if kind.wired), key=lambda kind: (not kind.of_rings, -whole.span(kind)))
     words = ", ".join(f"{quantity.count(kind.cables)} cables: {kind.words}" for kind in drawn)
     parts = [
-        *whole.begin(f"{quantity.count(wiring.servers)} servers, {words}"),
+        *whole.begin(f"{quantity.count(wiring.servers)} servers, {words}", " whole"),
         *(whole.lines(kind.routes, kind, f"all{_fineness(kind.cables)}") for kind in drawn),
         *_servers(wiring, whole, kinds),
         *whole.names(wiring.by_place[:: _every(wiring.servers)], 20),
@@ -96,9 +96,9 @@ class _Circle:
         self.place = wiring.places or tuple(range(wiring.servers))
         self.disc = max(1.1, min(8.0, 0.28 * 2 * math.pi * radius / wiring.servers))
 
-    def begin(self, label: str) -> list[Markup]:
-        head = Markup('<svg class="fabric wiring" viewBox="0 0 {0:g} {0:g}" role="img" aria-label="{1}">')
-        return [head.format(self.size, label)]
+    def begin(self, label: str, css: str = "") -> list[Markup]:
+        head = Markup('<svg class="fabric wiring{2}" viewBox="0 0 {0:g} {0:g}" role="img" aria-label="{1}">')
+        return [head.format(self.size, label, css)]
 
     def at(self, server: int, beyond: float = 0.0) -> tuple[float, float]:
         turn = 2 * math.pi * self.place[server] / self.wiring.servers

@@ -44,7 +44,7 @@ def _line(name: str, rows: list[ExpectRow], colour: palette.Colour) -> Figure:
     return {
         "type": "scatter", "mode": "lines+markers", "name": name, "legendgroup": name,
         "x": [row.size_bytes for row in rows], "y": [row.busbw for row in rows],
-        "line": {"color": colour.light, "width": 2}, "marker": {"size": 5},
+        "line": {"color": colour.light, "width": 2}, "marker": {"size": 5, "color": colour.light},
         "customdata": [
             f"<b>{name}</b> {quantity.size(row.size_bytes)}<br>{quantity.gigabytes(row.busbw)}, "
             f"{quantity.seconds(row.seconds)}<br>{plain(row.runs)}"

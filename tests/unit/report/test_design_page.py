@@ -5,15 +5,17 @@ import re
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
 from tiny_plans import circle, plan_by_hand
 
 from ropewalk.report.design import design_page
+from ropewalk.report.design_charts import heat_charts
 from ropewalk.report.design_wiring import draw_wiring
 
 
 def test_the_page_has_every_part(read_page):
     page = read_page(design_page(plan_by_hand()))
-    assert set(page.figure_keys) == {"baselines", "history", "traffic", "load"}
+    assert set(page.figure_keys) == {"baselines", "history", "traffic-rings", "traffic-pairs", "load"}
     for part in (
         "Wiring",
         "Traffic",
@@ -29,10 +31,16 @@ def test_the_page_has_every_part(read_page):
 
 def test_all_reduces_and_pairs_are_two_maps(read_page):
     page = read_page(design_page(plan_by_hand()))
-    sums, pairs = page.figures("traffic")[0]["data"]
+    (sums,), (pairs,) = (page.figures(key)[0]["data"] for key in ("traffic-rings", "traffic-pairs"))
     assert sum(cell is not None for row in sums["z"] for cell in row) == 12 * 4  # jumps 1 and 5, both ways
     assert sum(cell is not None for row in pairs["z"] for cell in row) == 11
     assert pairs["z"][0][1:] == [4e6] * 11
+
+
+def test_a_map_without_bytes_is_left_out():
+    ring = np.eye(4)[[1, 2, 3, 0]] * 1e6
+    assert [chart.key for chart in heat_charts(ring, np.zeros((4, 4)))] == ["traffic-rings"]
+    assert heat_charts(np.zeros((4, 4)), np.zeros((4, 4))) == []
 
 
 def test_bars_are_ordered_by_time_and_cost_is_the_other_view(read_page):

@@ -74,7 +74,7 @@ const pointCloud = (() => {
         paper.fillText(written(at * 1e9), look.gutter - 10, y);
       }
       paper.textAlign = "center";
-      for (const at of marks(look.view, Math.max(2, Math.floor((look.width - look.gutter) / 64)))) {
+      for (const at of marks(look.view, Math.max(2, Math.floor((look.width - look.gutter) / 54)))) {
         const x = look.x(at);
         paper.fillStyle = grid;
         paper.fillRect(Math.round(x), TOP, 1, HEIGHT - AXIS - TOP);
@@ -102,13 +102,23 @@ const pointCloud = (() => {
       }
       paper.stroke();
       paper.setLineDash([]);
+    };
+    const nameBounds = () => {
+      paper.textAlign = "left";
       let [left, below] = [look.gutter + 6, 10];
-      for (const { name, seconds } of data.bounds) {
+      const names = data.bounds.map(({ name, seconds }) => {
         const text = `${name} ${written(seconds * 1e9)}`;
         // Next to each other where there is room, otherwise below each other.
         if (left > look.gutter + 6 && left + paper.measureText(text).width > look.width) [left, below] = [look.gutter + 6, below + 15];
-        onPaper(text, left, look.y(scale(seconds)) + below);
+        const at = left;
         left += paper.measureText(text).width + 24; // lines may lie close to each other, their names must not
+        return [text, at, look.y(scale(seconds)) + below];
+      });
+      // Names that would run into the axis stand above their lines.
+      const lift = Math.max(...names.map(([, , y]) => y)) > HEIGHT - AXIS + 2 ? below + 10 : 0;
+      for (const [text, at, y] of names) {
+        paper.fillStyle = style("--muted");
+        onPaper(text, at, y - lift);
       }
     };
     // Text over lines and points keeps a rim of paper.
@@ -188,6 +198,7 @@ const pointCloud = (() => {
       paper.clip();
       drawLines();
       drawPoints();
+      nameBounds();
       drawNames();
       look.drawBrush();
       paper.restore();
