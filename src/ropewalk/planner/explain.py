@@ -33,6 +33,8 @@ SAID = (
     (r"\d+ blocks? per piece recomputed", BLOCKS),
 )  # fmt: skip
 """Parts of a strategy as tables say it, and how they are asked about: a row of a table can be asked about as it is."""
+SPENT = {"exposed communication": "in exposed communication"}
+"""Parts of a step in a sentence on what a GPU spends time on, where that is not their name."""
 _WORD = re.compile(r"([a-z-]+?)[ =]?([0-9]{1,9})?")
 
 
@@ -203,14 +205,14 @@ def _losses(answer: Explainable, other: StepAnswer, many: int, parts: tuple[Time
     taken = other.statistics.step_time_s
     lost = taken - answer.best.seconds
     where = ", ".join(
-        f"{show_seconds(abs(more))} {'more' if more > 0 else 'less'} {name}"
+        f"{show_seconds(abs(more))} {'more' if more > 0 else 'less'} {SPENT.get(name, name)}"
         for more, name in sorted(((one.other_s - one.best_s, one.name) for one in parts), key=lambda part: -part[0])
         if abs(more) > 1e-3 * abs(lost)
     )
     said = other.strategy.said()
     first = f"{said} takes" if many == 1 else f"The best of {many:,} matching strategies is {said}:"
-    return [
+    told = (
         f"{first} {show_seconds(taken)}, "
-        f"{lost / answer.best.seconds:+.1%} ({show_seconds(abs(lost))}) against {answer.best.strategy.said()}.",
-        f"On average a GPU spends {where}.",
-    ]
+        f"{lost / answer.best.seconds:+.1%} ({show_seconds(abs(lost))}) against {answer.best.strategy.said()}."
+    )
+    return [told, f"On average a GPU spends {where}."] if where else [told]

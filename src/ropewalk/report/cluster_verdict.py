@@ -99,8 +99,8 @@ def percent(spread: Spread, *, absolute: bool = False) -> str:
     if len(spread.values) < 2:
         return quantity.percent(mean)
     if mean and spread.half_width < LEAST:
-        return f"{_digits(100 * mean)} %"
-    return f"{_digits(100 * mean)} ± {_digits(100 * spread.half_width)} %"
+        return f"{_digits(100 * mean)}\u00a0%"
+    return f"{_digits(100 * mean)}\u00a0±\u00a0{_digits(100 * spread.half_width)}\u00a0%"
 
 
 def signed(spread: Spread | None) -> str:
@@ -125,7 +125,7 @@ def time_with_spread(spread: Spread) -> str:
     """A time with its interval in percent of it: 7.4 h ± 2 %."""
     if len(spread.values) < 2 or not spread.mean or spread.half_width / spread.mean < 0.0005:
         return duration(spread.mean)
-    return f"{duration(spread.mean)} ± {_digits(100 * spread.half_width / spread.mean)} %"
+    return f"{duration(spread.mean)} ± {_digits(100 * spread.half_width / spread.mean)}\u00a0%"
 
 
 def _digits(value: float) -> str:

@@ -132,7 +132,7 @@ def _facts(answer: OverlapAnswer) -> list[tuple[str, str]]:
         ("Lower bound", quantity.seconds(answer.bounds.step_s)),
         ("Compute", quantity.seconds(answer.tensors.compute_s)),
         ("Exposed communication", quantity.seconds(answer.exposed_s)),
-        ("Workers", f"{quantity.count(asked.servers)} servers of {asked.cluster.equal.gpus} GPUs"),
+        ("Workers", _workers(asked.servers, asked.cluster.equal.gpus)),
         ("Synchronised by", "all-reduce" if not answer.link.duplex else "parameter servers"),
         ("Gradients", f"{quantity.size(answer.tensors.total_bytes)} in {quantity.count(len(answer.tensors))} tensors"),
         ("Gradient bytes per second", quantity.gigabytes(answer.link.bandwidth)),
@@ -143,6 +143,15 @@ def _facts(answer: OverlapAnswer) -> list[tuple[str, str]]:
          f"{quantity.size(chosen.credit_bytes)}"),
         ("Costs", answer.tensors.source),
     ]  # fmt: skip
+
+
+def _workers(servers: int, gpus: int) -> str:
+    """How many servers of how many GPUs.
+
+    >>> _workers(4, 1), _workers(1, 8)
+    ('4 servers of 1 GPU', '1 server of 8 GPUs')
+    """
+    return f"{quantity.count(servers)} server{'s' * (servers != 1)} of {gpus} GPU{'s' * (gpus != 1)}"
 
 
 def _reading(answer: OverlapAnswer) -> list[str]:

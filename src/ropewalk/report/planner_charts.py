@@ -6,12 +6,10 @@ from ropewalk.planner.answer import PlannerAnswer
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, layout, seconds_axis
 from ropewalk.report.chart import Chart, Swatch, View, clipped, plain
-from ropewalk.report.planner_words import LadderRow, ladder_rows
+from ropewalk.report.planner_words import NOTICED, LadderRow, ladder_rows
 from ropewalk.report.ranking import ranking
 
 ALL = "all together"
-NOTICED = 0.005
-"""Choices that alone gain less than this part are named below the bars instead of drawn."""
 PLAIN = "baseline"
 
 
@@ -64,7 +62,7 @@ def strand_chart(answer: PlannerAnswer) -> Chart:
     gains = [max(0.0, strand.gain - 1) for strand in shown]
     hovers = [f"<b>{plain(one.name)}</b>: {plain(one.option.said())}" for one in shown]
     steps = [answer.plain.seconds, *(strand.option.seconds for strand in shown)]
-    nothing = f" No gain alone: {', '.join(without)}." if without else ""
+    little = f" Below {NOTICED * 100:g}\u00a0% alone: {', '.join(without)}." if without else ""
     return Chart(
         "strands",
         f"Gain of {len(names) - 1} choices over the baseline, each alone and all together",
@@ -78,5 +76,5 @@ def strand_chart(answer: PlannerAnswer) -> Chart:
         ),
         (Swatch(ALL, colours.ACCENT), Swatch("each alone", colours.OTHER)),
         choose="Bars",
-        caption=f"× is the step time of the baseline over that of the strategy.{nothing}",
+        caption=f"× is the step time of the baseline over that of the strategy.{little}",
     )  # fmt: skip

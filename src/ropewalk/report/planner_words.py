@@ -14,6 +14,8 @@ from ropewalk.strategy.placement import DEFAULT_ORDER
 FOUND = "found"
 NOTICEABLE = 5e-4
 """A part below this is no gain and no gap."""
+NOTICED = 0.005
+"""Choices that alone gain less than this part are named, but neither drawn nor counted."""
 
 Facts = list[tuple[str, str]]
 
@@ -141,7 +143,7 @@ def where_to_gain(answer: PlannerAnswer) -> str:
 
 def strands_in_words(answer: PlannerAnswer) -> str:
     """What strands give together, beside what they give one by one."""
-    single = [strand for strand in answer.strands[:-1] if strand.gain > 1 + NOTICEABLE]
+    single = [strand for strand in answer.strands[:-1] if strand.gain >= 1 + NOTICED]
     together = answer.strands[-1].gain
     if not single:
         return "No single choice gains anything over the baseline." if together > 1 + NOTICEABLE else ""

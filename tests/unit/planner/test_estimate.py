@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -80,6 +81,9 @@ def test_the_parts_of_another_strategy_add_up_to_its_step(found):
     theirs = sum(part.other_s for part in explained.parts)
     assert ours == pytest.approx(found.best.seconds, rel=0.05)
     assert theirs > ours
+    assert re.search(
+        r"^On average a GPU spends \S+ \S+ more (in exposed communication|computing|waiting)", explained.sentences[1]
+    )
 
 
 def test_the_best_one_explains_itself(found):
