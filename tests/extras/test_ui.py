@@ -298,6 +298,7 @@ def test_what_is_shown_after_a_refusal_is_said_to_be_older(browser, planner):
         page.fill("[name=model]", "gptx")
         page.wait_for_selector("#problem:has-text('did you mean')")
         assert page.inner_text("#state") == "The last answer, not for what is chosen now"
+        assert page.text_content("#short") == "no estimate"  # what phones show in their bar
         page.goto(f"{planner}/ui/plan?model=gptx")
         page.wait_for_selector("#problem:has-text('did you mean')")
         assert page.inner_text("#headline") == "No estimate"

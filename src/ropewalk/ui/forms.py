@@ -15,6 +15,8 @@ HIDDEN = frozenset({"help", "json", "page", "plan", "again", "engine", "version"
 READ_FILES = frozenset({"jobs", "trace", "files", "nodes", "workload"})
 """Parameters that name files to read; other files are outputs, which the browser offers as downloads."""
 OTHER = "Options"
+CODE = "file.py:Class, "
+"""What help texts offer and the browser does not: code is not run over HTTP."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,11 @@ class Field:
     @property
     def label(self) -> str:
         return self.flag or self.title or self.name
+
+    @property
+    def usual(self) -> str:
+        """What an empty choice stands for."""
+        return f"default ({self.default})" if self.default else "default"
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,7 @@ def form_of(command: Any, path: Sequence[str], filled: Callable[[str], str] = st
     `filled` completes help texts that name what can be chosen.
     """
     shown = [made for one in command.params if one.name not in HIDDEN and (made := _field(one)) is not None]
-    fields = tuple(replace(one, about=filled(one.about)) for one in shown)
+    fields = tuple(replace(one, about=filled(one.about).replace(CODE, "")) for one in shown)
     names = {one.name for one in command.params}
     about = filled(command.help or "").strip().partition("\n\n")[0].replace("\n", " ")
     panels = tuple(dict.fromkeys(one.panel for one in fields))
@@ -104,12 +111,14 @@ def _field(one: Any) -> Field | None:
 
 
 def _shown(default: Any) -> str:
-    """A default as somebody would type it; nothing where there is none."""
+    """A default as somebody would type or choose it; nothing where there is none."""
+    if isinstance(default, bool):
+        return "on" if default else "off"
     if isinstance(default, list | tuple):
         return ",".join(str(value) for value in default)
     if isinstance(default, float):
         return str(int(default)) if default.is_integer() else str(default)
-    return str(default) if isinstance(default, str | int) and default is not False else ""
+    return str(default) if isinstance(default, str | int) else ""
 
 
 def _kind(one: Any) -> tuple[str, tuple[str, ...]]:

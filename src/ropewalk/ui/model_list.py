@@ -30,7 +30,9 @@ def options_of_planner() -> dict[str, Any]:
     from ropewalk.workload.zoo.stacks import STACKS
 
     return {
-        "presets": [{"name": name, "about": one.about} for name, one in PRESETS.items()],
+        "presets": [
+            {"name": name, "about": one.about, "gpus": one.make(1).groups[0].gpus} for name, one in PRESETS.items()
+        ],
         "devices": [{"name": name, "about": one.about} for name, one in DEVICES.items()],
         "stacks": [{"name": name, "about": one.about} for name, one in STACKS.items()],
         "networks": list(NETWORKS),

@@ -5,6 +5,7 @@ import pytest
 from ropewalk.cli.ui import desk_of
 from ropewalk.errors import InputError
 from ropewalk.ui.desk import ASKABLE
+from ropewalk.ui.model_list import options_of_planner
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +66,17 @@ def test_a_default_is_shown_as_somebody_would_type_it(desk):
     defaults = {one.name: one.default for one in desk.form("sync").fields}
     assert defaults["most_events"] == "1000000000"
     assert defaults["bandwidth"] == "40Gbps"
+
+
+def test_forms_offer_no_code_and_say_what_an_empty_choice_stands_for(desk):
+    for name in ASKABLE:
+        assert not any("file.py:Class" in one.about for one in desk.form(name).fields)
+    sync = {one.name: one for one in desk.form("sync").fields}
+    assert (sync["symmetry"].usual, sync["nearest"].usual) == ("default (on)", "default (off)")
+    plan = {one.name: one for one in desk.form("plan").fields}
+    assert plan["rails"].usual == "default"  # as the cluster has them
+
+
+def test_presets_say_how_many_gpus_a_server_has():
+    gpus = {one["name"]: one["gpus"] for one in options_of_planner()["presets"]}
+    assert (gpus["dgx-h100"], gpus["gb200-nvl72"]) == (8, 72)

@@ -91,7 +91,8 @@
     try {
       const found = await ui.ask("/v1/what-if", asked(event.target));
       const reason = found.reason ?? found.now?.reason ?? found.now;
-      at("would").textContent = found.would_start ? "It would start now." : `It would wait: ${reason?.message ?? "see the queue"}${found.earliest_start_s ? `; at the earliest in ${ui.seconds(found.earliest_start_s)}` : ""}.`;
+      const earliest = found.earliest_start_s ? ` By the expected ends of other jobs it starts in ${day.lasted(found.earliest_start_s)} at the earliest.` : "";
+      at("would").textContent = found.would_start ? "It would start now." : `It would wait: ${reason?.message ?? "see the queue"}.${earliest}${reason?.remedy ? ` What helps: ${reason.remedy}.` : ""}`;
     } catch (problem) {
       at("would").textContent = problem.message;
     }

@@ -36,8 +36,9 @@
     history.replaceState(null, "", `?first=${first}&second=${second}`);
     if (!first || !second) return;
     const found = await ui.ask(`/v1/ui/compare?first=${first}&second=${second}`);
+    ui.complain(null);
     at("asked").replaceChildren(...found.asked.differs.map((one) => ui.row([one.option, one.first ?? "–", one.second ?? "–"])));
-    if (!found.asked.differs.length) at("asked").append(ui.row([{ className: "nobody", textContent: "Both were asked alike.", colSpan: 3 }]));
+    if (!found.asked.differs.length) at("asked").append(ui.row([{ className: "nobody", textContent: "Both answer the same question.", colSpan: 3 }]));
     if (!found.numbers.length) at("numbers").replaceChildren(ui.row([{ className: "nobody", textContent: "These answers share no numbers, or all are equal.", colSpan: 4 }]));
     else at("numbers").replaceChildren(...found.numbers.slice(0, 60).map((one) => ui.row([said(named(one.name)), number(one.first, one.name), number(one.second, one.name), change(one)])));
     at("strands").hidden = !found.strands.length;

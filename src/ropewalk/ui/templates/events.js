@@ -46,11 +46,12 @@ const events = (() => {
   };
   const words = {
     "job-submitted": "was submitted", "job-started": "started", "job-ended": "ended", "job-requeued": "waits again", "job-held": "is held", "job-released": "is no longer held",
-    "job-rerouted": "got other links", "job-degraded": "runs over shared links now", "job-resized": "has another size", "job-adopted": "was taken over", "job-bound": "is bound to its scheduler",
+    "job-rerouted": "got other links", "job-degraded": "has lost dedicated links", "job-resized": "has another size", "job-adopted": "was taken over", "job-bound": "is bound to its scheduler",
     "job-slow": "is slower than its plan promised", "job-as-promised": "is as fast as promised again",
     "parts-drained": "drained", "parts-restored": "back in service", "parts-failed": "failed", "parts-repaired": "repaired", "policy-changed": "The policy has changed",
     "rules-ready": ": rules are in place", "rules-gone": ": rules are gone", "rules-failed": ": rules could not be put in place",
   };
+  const ended = { failed: "failed", cancelled: "was cancelled", lost: "was lost" };
   const line = (event) => {
     const made = document.createElement("li");
     const when = document.createElement("time");
@@ -62,8 +63,9 @@ const events = (() => {
     const who = event.name || event.job || (event.parts ?? []).join(", ");
     if (event.job) made.append(ui.link(who, `/ui/jobs/${encodeURIComponent(event.job)}`), " ");
     else if (who) made.append(`${who} `);
-    made.append(words[event.kind] ?? event.kind.replaceAll("-", " "));
+    made.append(ended[event.outcome] ?? words[event.kind] ?? event.kind.replaceAll("-", " "));
     if (event.gpus) made.append(` (${event.gpus} GPUs)`);
+    if (event.note) made.append(`: ${event.note}`);
     return made;
   };
   return { follow, line };

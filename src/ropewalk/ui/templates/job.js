@@ -33,6 +33,8 @@
     const most = Math.max(promised ?? 0, ...history.map((one) => one.step_s)) * 1.12;
     const [factor, unit] = most < 1 ? [1e3, "ms"] : [1, "s"];
     const [first, last] = [history[0].step - history[0].steps, history.at(-1).step];
+    at("promised").hidden = promised === null;
+    at("promised").lastElementChild.textContent = promised === null ? "" : `promised ${ui.seconds(promised)}`;
     plot.show(() => ui.tinted({
       data: [
         ...(promised === null ? [] : [{ type: "scatter", mode: "lines", line: { color: "#868d99", width: 2, dash: "dash" }, x: [first, last], y: [promised * factor, promised * factor], hoverinfo: "skip" }]),
@@ -43,7 +45,6 @@
       ],
       layout: {
         height: 230, margin: { l: 8, r: 14, t: 18, b: 48 }, xaxis: ui.axis("step", [first, last + (last - first) * 0.02 + 1e-9]), yaxis: ui.axis(`time of a step, ${unit}`, [0, most * factor]),
-        annotations: promised === null ? [] : [{ x: 0.01, y: (promised * factor) / (most * factor), xanchor: "left", text: `promised ${ui.seconds(promised)}`, font: { size: 12, color: "#5b626e" } }],
       },
     }));
     at("steps").setAttribute("aria-label", at("speed-said").textContent);

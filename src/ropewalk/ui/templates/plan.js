@@ -8,8 +8,10 @@
   const DEFAULTS = { model: "llama3-70b", device: "h100", dtype: "bf16", servers: 64, gpus_per_server: 8, speed: 400, fabric: "rails", oversubscription: 1, ports: 4, batch: 1024, seq: 8192 };
   const WIRE = "wire";
   const THINNED = ["rails", "leaf-spine", "fat-tree"];
+  // Sliders have no place for every number that an address may have.
+  const nearest = (values, wanted) => values.reduce((best, value, place) => (Math.abs(value - wanted) < Math.abs(values[best] - wanted) ? place : best), 0);
   const power = { of: (place) => 2 ** place, at: (value) => Math.round(Math.log2(value)) };
-  const listed = (key) => ({ of: (place) => state.choices[key][place], at: (value) => Math.max(0, state.choices[key].indexOf(value)) });
+  const listed = (key) => ({ of: (place) => state.choices[key][place], at: (value) => nearest(state.choices[key], value) });
   // What the place of a slider stands for, and back.
   const SLIDERS = {
     servers: listed("servers"), speed: listed("nic_gbps"), batch: power, seq: power, oversubscription: power,
@@ -26,9 +28,8 @@
 
   const shown = () => {
     const [preset, cluster] = [field("preset").value, fileOf("cluster")];
-    const about = state.choices.presets.find((one) => one.name === preset)?.about;
-    const gpus = preset ? "" : ` (${ui.count(valueOf("servers") * Number(field("gpus_per_server").value))} GPUs)`;
-    at("servers-shown").textContent = `${valueOf("servers")}${gpus}`;
+    const { about, gpus } = state.choices.presets.find((one) => one.name === preset) ?? { gpus: Number(field("gpus_per_server").value) };
+    at("servers-shown").textContent = `${valueOf("servers")} (${ui.count(valueOf("servers") * gpus)} GPUs)`;
     at("speed-shown").textContent = `${valueOf("speed")} Gbps`;
     at("oversubscription-shown").textContent = valueOf("oversubscription") === 1 ? "none" : `${valueOf("oversubscription")} to 1`;
     at("ports-shown").textContent = String(valueOf("ports"));
@@ -115,6 +116,7 @@
       }
       ui.complain(problem);
       at("state").textContent = state.answered ? "The last answer, not for what is chosen now" : "";
+      at("short").textContent = "no estimate";
       if (!state.answered) ui.headline("No estimate", "");
       if (problem.status === 429) setTimeout(() => turn === state.latest && estimate(), 1000 * Math.max(1, problem.retry));
     }
