@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -182,11 +183,11 @@ def check_space(candidates: Candidates, workload: Workload, gpus: int, batch: in
     given = [name for name in RESTRICTING if getattr(space, name)]
     remedies = []
     for name in given:
-        freed = enumerate_space(replace(space, **{name: ()}), workload, gpus, batch)
+        freed = enumerate_space(_without(space, [name]), workload, gpus, batch)
         if len(freed):
             remedies.append(f"{RESTRICTING[name]} {','.join(map(str, np.unique(freed.column(name)).tolist()))}")
     said = ", ".join(f"{RESTRICTING[name]} {','.join(map(str, getattr(space, name)))}" for name in given)
-    freed = enumerate_space(replace(space, **dict.fromkeys(given, ())), workload, gpus, batch)
+    freed = enumerate_space(_without(space, given), workload, gpus, batch)
     if remedies:
         remedy = f"give {' or '.join(remedies)}"
     elif len(freed):
@@ -197,3 +198,9 @@ def check_space(candidates: Candidates, workload: Workload, gpus: int, batch: in
         f"no strategy of {workload.name} on {gpus} GPUs with a batch of {batch}"
         f"{f' has {said}' if said else ' is among those that may be chosen'}: {remedy}"
     )
+
+
+def _without(space: Space, given: Sequence[str]) -> Space:
+    """The space when these columns are not restricted."""
+    free: dict[str, Any] = dict.fromkeys(given, ())
+    return replace(space, **free)

@@ -69,23 +69,24 @@ def not_ranked(found: Comparison) -> str | None:
 def against_common(found: Comparison) -> str | None:
     """The best policy against ECMP and against the ideal network, where they were replayed."""
     best, names = found.verdict.best, {policy.name for policy in found.policies}
-    parts = []
+    differs, equals = [], []
     said = found.verdict.runner_up == COMMON
     if COMMON in names and best != COMMON and not said and found.starts_as_many(best, COMMON):
         gain = found.gain(best, COMMON)
         change = "sooner" if gain.mean >= 0 else "later"
-        level = abs(gain.mean) < NEARLY and gain.half_width < NEARLY
-        told = f"{percent(gain, absolute=True)} {change} than under {COMMON}{_chance(gain)}"
-        parts.append(f"as soon as under {COMMON}" if level else told)
+        if abs(gain.mean) < NEARLY and gain.half_width < NEARLY:
+            equals.append(f"under {COMMON}")
+        else:
+            differs.append(f"{percent(gain, absolute=True)} {change} than under {COMMON}{_chance(gain)}")
     if IDEAL in names and best != IDEAL and found.starts_as_many(best, IDEAL):
         behind = found.gain(best, IDEAL)
         if abs(behind.mean) < NEARLY:
-            parts.append("as soon as on an ideal network")
+            equals.append("on an ideal network")
         else:
             change = "later" if behind.mean < 0 else "sooner"
-            parts.append(f"{percent(behind, absolute=True)} {change} than on an ideal network{_chance(behind)}")
-    compared = ", ".join(parts).replace(f"as soon as under {COMMON}, as soon as on", f"as soon as under {COMMON} and on")
-    return f"Under {best}, jobs complete {compared}." if parts else None
+            differs.append(f"{percent(behind, absolute=True)} {change} than on an ideal network{_chance(behind)}")
+    compared = [*differs, *([f"as fast as {' and '.join(equals)}"] if equals else [])]
+    return f"Under {best}, jobs complete {', '.join(compared)}." if compared else None
 
 
 def _chance(spread: Spread) -> str:
@@ -99,8 +100,8 @@ def percent(spread: Spread, *, absolute: bool = False) -> str:
     if len(spread.values) < 2:
         return quantity.percent(mean)
     if mean and spread.half_width < LEAST:
-        return f"{_digits(100 * mean)}\u00a0%"
-    return f"{_digits(100 * mean)}\u00a0±\u00a0{_digits(100 * spread.half_width)}\u00a0%"
+        return f"{_digits(100 * mean)} %"
+    return f"{_digits(100 * mean)} ± {_digits(100 * spread.half_width)} %"
 
 
 def signed(spread: Spread | None) -> str:
@@ -125,7 +126,7 @@ def time_with_spread(spread: Spread) -> str:
     """A time with its interval in percent of it: 7.4 h ± 2 %."""
     if len(spread.values) < 2 or not spread.mean or spread.half_width / spread.mean < 0.0005:
         return duration(spread.mean)
-    return f"{duration(spread.mean)} ± {_digits(100 * spread.half_width / spread.mean)}\u00a0%"
+    return f"{duration(spread.mean)} ± {_digits(100 * spread.half_width / spread.mean)} %"
 
 
 def _digits(value: float) -> str:

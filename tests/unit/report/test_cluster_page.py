@@ -160,8 +160,8 @@ def test_differences_that_seeds_do_not_tell_from_chance_say_so(found):
 
     assert "than under ecmp (within the spread)" in with_ecmp([1.001, 1.1])
     assert "(within the spread)" not in with_ecmp([1.10, 1.11])
-    assert with_ecmp([1.1]).endswith(" sooner than under ecmp, as soon as on an ideal network.")
-    assert with_ecmp([1.00001]).endswith(" complete as soon as under ecmp and on an ideal network.")
+    assert with_ecmp([1.1]).endswith(" sooner than under ecmp, as fast as on an ideal network.")
+    assert with_ecmp([1.00001]).endswith(" complete as fast as under ecmp and on an ideal network.")
 
 
 def test_jobs_that_waited_are_listed_with_their_reason(found):
