@@ -192,13 +192,14 @@ def _restored(kept: Any, subject: str) -> tuple[Controller, list[dict[str, Any]]
     try:
         plant = plant_from_document(kept["plant"])
         settings = Settings.from_document(kept["settings"])
+        shaped = settings.rule.plant(plant)
         jobs = [_job(one) for one in kept["jobs"]]
         controller = Controller.from_documents(
             plant,
             settings,
             jobs,
-            drained=drained_of(plant, kept["drained"]),
-            failed=drained_of(plant, kept["failed"]),
+            drained=drained_of(shaped, kept["drained"]),
+            failed=drained_of(shaped, kept["failed"]),
             counters=Counters(int(kept["next_job"]), 1),
             now=float(kept["now"]),
         )

@@ -201,6 +201,22 @@ def test_other_commands_ask_under_the_policy_of_the_state_file_unless_told_other
     assert "no job 'b' runs in the state, which has none" in nobody.stderr
 
 
+def test_a_state_file_keeps_optical_switches_and_cores_that_are_out_of_service(ropewalk, tmp_path):
+    state = tmp_path / "tree.json"
+    tree = ("--fabric", "fat-tree:4", "--gpus-per-server", 1, "--policy", "ocs-vclos")
+    assert ropewalk("cluster", "submit", "a", "--gpus", 2, "--state", state, *tree).code == 0
+    assert ropewalk("cluster", "drain", "core:ocs0", "--state", state).code == 0
+    assert ropewalk("cluster", "fail", "core:core1.0", "--state", state).code == 0
+    status = ropewalk("cluster", "status", "--state", state, "--json").json
+    assert (status["drained"], status["failed"]) == (["core:ocs0"], ["core:core1.0"])
+    back = ropewalk("cluster", "policy", "vclos", "--state", state)
+    assert (back.code, "core:ocs0 is out of service, and does not exist under vclos" in back.stderr) == (2, True)
+    assert ropewalk("cluster", "restore", "core:ocs0", "--state", state).code == 0
+    assert ropewalk("cluster", "policy", "vclos", "--state", state).code == 0
+    status = ropewalk("cluster", "status", "--state", state, "--json").json
+    assert (status["drained"], status["failed"]) == ([], ["core:core1.0"])
+
+
 def test_a_snapshot_of_allocate_is_taken_over(ropewalk, tmp_path):
     state = tmp_path / "old.json"
     ropewalk("cluster", "allocate", *SMALL, "--gpus", 8, "--job", "old", "--save", state)
