@@ -15,6 +15,7 @@ from ropewalk.hardware import Cluster, Ports
 from ropewalk.hardware.bill import Price
 from ropewalk.hardware.cabling import cabling_of
 
+NETWORK = "network"
 ABOUT_EQUAL = 0.05
 """Parts by which costs may differ and still be equal."""
 AS_FAST = 0.01
@@ -156,7 +157,7 @@ def compared(results: Sequence[NetworkResult]) -> NetworkComparison:
         )
 
     rows = tuple(sorted(map(row, results), key=lambda made: made.result.step_time_s))
-    of = "network and servers" if whole else "network"
+    of = f"{NETWORK} and servers" if whole else NETWORK
     pick = _pick([made for made in rows if made.equal_bandwidth]).result.name
     return NetworkComparison(first.name, rows, of, first.price.prices, pick, verdict(rows, first, of))
 
@@ -200,8 +201,9 @@ def _headline(equal: Sequence[NetworkRow], speed: str, dollars_of: str) -> str:
     said.append(f": {units.show_seconds(pick.result.step_time_s)} per step{beside}")
     if pick.cost_ratio <= (1 + ABOUT_EQUAL) * cheapest.cost_ratio:
         saved = 1 - pick.cost_ratio / dearest.cost_ratio
-        cost = f"{_percent(saved)} cheaper than {dearest.result.name}" if saved > ABOUT_EQUAL else "at equal cost"
-        said.append(f", {cost} ({dollars_of})")
+        costs = f"its {dollars_of} cost{'s' if dollars_of == NETWORK else ''}"
+        less = f", and {costs} {_percent(saved)} less than {dearest.result.name}"
+        said.append(less if saved > ABOUT_EQUAL else f", at equal cost ({dollars_of})")
     elif value is pick:
         said.append(f", and it has the highest throughput per dollar ({dollars_of})")
     else:

@@ -43,7 +43,7 @@ def test_the_cheapest_of_the_fastest_is_the_one_to_take():
     )
     assert found.verdict == (
         "With equal bandwidth per GPU (400 Gbps), rail-only is recommended: 1.005 s per step, as fast as rails, "
-        "48 % cheaper than rails (network)."
+        "and its network costs 48 % less than rails."
     )
 
 
