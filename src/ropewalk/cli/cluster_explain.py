@@ -213,7 +213,7 @@ def _bold(text: str) -> None:
 
 
 def _lack(document: dict[str, Any]) -> None:
-    """What stands in the way of a job that cannot start."""
+    """What prevents a job from starting."""
     say = console().print
     say(f"  {explained(document)}", soft_wrap=True)
     if document["blocking_spines"]:

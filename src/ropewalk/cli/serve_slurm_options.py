@@ -42,7 +42,7 @@ class SlurmOptions:
     slurm_patience: str
 
     def settings(self) -> SlurmSettings | None:
-        """How the bridge works; None where there is none."""
+        """How the bridge works, or None."""
         poll_s, patience_s = units.seconds(self.slurm_poll), units.seconds(self.slurm_patience)
         if not 0.1 <= poll_s <= 3600:
             raise InputError(f"--slurm-poll {self.slurm_poll} is out of range: give 0.1s to 3600s")

@@ -36,7 +36,7 @@ class Family(Choice[Callable[..., Builder]]):
     """Its numbers in order, optional ones in brackets."""
     example: str
     sized: Callable[[int], Builder | None]
-    """The member with so many hosts, None where there is none."""
+    """The member with so many hosts, or None."""
     numbers: tuple[int, int] = (1, 1)
     """Fewest and most numbers behind the colon."""
     tapered: Callable[[int, Fraction], Builder | None] | None = None

@@ -97,7 +97,7 @@ class Mesh:
         return _grid_cut(_sides(self.shape)) * self.bandwidth
 
     def link(self, host: ArrayLike, axis: int, direction: ArrayLike) -> NDArray[np.int64]:
-        """Link by which a host sends along an axis, direction +1 or -1; at the rim there is none, which is an error."""
+        """Link by which a host sends along an axis, direction +1 or -1; an error at the rim, which has no such link."""
         coordinate = np.unravel_index(np.asarray(host), self.shape)[axis]
         beyond = np.where(np.asarray(direction) > 0, coordinate == self.shape[axis] - 1, coordinate == 0)
         if beyond.any():

@@ -35,7 +35,7 @@ _SETTINGS = (
 
 
 def missing() -> list[str]:
-    """Everything that stands in the way of a lab; nothing where one can be made."""
+    """Everything that prevents a lab; nothing if one can be made."""
     try:
         holder = LabProcess.hold(2)
     except LabError as problem:

@@ -151,7 +151,7 @@ def path_of(name: str) -> Path:
 
 
 def _started(pid: int) -> int | None:
-    """When a process began; None where there is none, or only its remains."""
+    """When a process began; None if it does not exist or is a zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -104,7 +104,7 @@ class Refinement:
         return best
 
     def unrunnable_order(self, best: Option) -> Option | None:
-        """A faster order of gradients that no framework runs; None where there is none, or where it may be the answer.
+        """A faster order of gradients that no framework runs; None if none is, or if it may be the answer.
 
         What is less than half a percent faster is not worth a word.
         """
@@ -115,7 +115,7 @@ class Refinement:
         return found if found.seconds < best.seconds * WORTH_A_WORD else None
 
     def bound(self, option: Option) -> float:
-        """Seconds that the step of an option takes at least: its replay, 0 where there is none."""
+        """A lower bound on the step of an option in seconds: its replay, or 0."""
         strategy = option.strategy
         tailor = self._tailor(option)
         if tailor is None or not strategy.order.is_plain or not strategy.order.overlap:

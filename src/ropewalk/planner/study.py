@@ -309,7 +309,7 @@ class Study:
         self.simulator.prepare((strategy, DEFAULT_ORDER, self.prices.use.algorithm) for strategy in strategies)
 
     def _known(self, priced: Priced) -> NDArray[np.float64]:
-        """Simulated step times by candidate, not a number where there is none."""
+        """Simulated step times by candidate; NaN if not simulated."""
         known = np.full(len(priced.candidates), np.nan)
         known[list(self.seconds)] = list(self.seconds.values())
         return known

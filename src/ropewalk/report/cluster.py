@@ -150,7 +150,7 @@ def waiting_rows(study: ClusterStudy, name: str) -> list[WaitingRow]:
 
 
 def _why(job: JobRecord, causes: Mapping[str, float]) -> str:
-    """What stood in the way, longest first, and how much of it was in the way of somebody else."""
+    """What blocked jobs, longest first, and how much of it blocked other jobs."""
     listed = sorted(causes.items(), key=lambda pair: -pair[1])
     text = ", ".join(f"{reason(why)} {duration(seconds)}" for why, seconds in listed if seconds)
     behind = job.waited_s.get(BEHIND_HEAD, 0.0)

@@ -57,17 +57,17 @@ def _some(names: Sequence[str]) -> str:
 
 
 def not_ranked(found: Comparison) -> str | None:
-    """Policies that some jobs can never start under: a mean over other jobs is not compared."""
+    """Policies under which some jobs can never start: means over different jobs are not compared."""
     names = found.verdict.unranked
     if not names:
         return None
     jobs = len(found.first.timelines[0].jobs) + len(found.first.timelines[0].refused)
     told = [f"{name} ({found.spread(name, REFUSED).mean:.4g} of {quantity.count(jobs)} jobs)" for name in names]
-    return f"Not ranked, because jobs that others start can never start under them: {', '.join(told)}."
+    return f"Not ranked, because some jobs can never start under them: {', '.join(told)}."
 
 
 def against_common(found: Comparison) -> str | None:
-    """The best policy against ECMP and against the ideal network, where they were replayed."""
+    """The best policy compared with ECMP and with the ideal network, if they were replayed."""
     best, names = found.verdict.best, {policy.name for policy in found.policies}
     differs, equals = [], []
     said = found.verdict.runner_up == COMMON

@@ -47,7 +47,7 @@ def walk_shortest(
     from ropewalk.routing._walk import measure, walk
 
     in_start, in_link = fabric.incoming()
-    # A host that is reached from one switch only is reached by way of it: one search serves the whole rack.
+    # A host that is reached from one switch only is reached through it: one search serves the whole rack.
     last_link = _only_way_in(fabric)[pair_dst]
     racked = last_link >= 0
     root = np.where(racked, fabric.link_src[last_link], pair_dst).astype(np.int32)

@@ -101,7 +101,7 @@ class Controller:
 
     @property
     def next_expiry(self) -> float | None:
-        """When a reservation may run out; None where there is none."""
+        """When a reservation may run out, or None."""
         return self.state.expiries[0][0] if self.state.expiries else None
 
 

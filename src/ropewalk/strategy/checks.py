@@ -285,7 +285,7 @@ def _meanwhile(plan: Strategy, workload: Workload) -> Iterator[str]:
     if all(shared_between(layer.operators) is None for layer in workload.layers):
         yield f"{workload.name} has no shared experts: leave shared_overlap out"
     elif plan.expert == 1:
-        yield "shared experts hide the token exchange, but there is none: raise expert or leave shared_overlap out"
+        yield "shared_overlap needs a token exchange, and expert is 1: raise expert or leave shared_overlap out"
     if TIMETABLES.get(plan.schedule) is not None and plan.timetable.paired.any():
         yield (
             f"schedule {plan.schedule} already hides the token exchange behind another micro-batch: leave "

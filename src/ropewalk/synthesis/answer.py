@@ -60,7 +60,7 @@ class CollectiveAnswer:
 
     @property
     def algbw(self) -> Fraction | float:
-        """Bytes/s that the schedule promises for large buffers; the bound where there is none."""
+        """Bytes/s that the schedule promises for large buffers; the bound without a schedule."""
         return self.optimum.algbw if self.made is None else self.made.algbw
 
     @property

@@ -95,7 +95,7 @@ def _carried(own: OwnLinks, first: int, other: int) -> Ints | None:
 
 
 def _function(of: NDArray[np.int32], to: NDArray[np.int32], size: int) -> Ints | None:
-    """The one-to-one map that takes every `of[i]` to `to[i]`, -1 elsewhere; None where there is none."""
+    """The one-to-one map that takes every `of[i]` to `to[i]`, -1 elsewhere, or None."""
     found = np.full(size, -1, np.int64)
     found[of] = to
     back = np.full(size, -1, np.int64)

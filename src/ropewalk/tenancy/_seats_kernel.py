@@ -32,7 +32,7 @@ def best_leaf(
 def buddy_group(free: int, size: int, gpus: int) -> tuple[int, int]:
     """(size, first place) of the smallest free aligned power-of-two group that holds `gpus`, grown while it is free.
 
-    Where the free GPUs are scattered there is none: then its size is one more than a server's.
+    If the free GPUs are scattered, its size is one more than a server's.
     """
     if gpus == size and free == (np.int64(1) << size) - 1:
         return size, 0

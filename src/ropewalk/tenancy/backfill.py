@@ -42,7 +42,7 @@ class QueueMoment:
 
 
 Backfill = Callable[[QueueMoment], tuple[int, Allocation] | None]
-"""A waiting job behind the head that may start now, with what it gets; None where there is none."""
+"""A waiting job behind the head that may start now, with what it gets, or None."""
 
 
 def easy(moment: QueueMoment) -> tuple[int, Allocation] | None:
@@ -139,7 +139,7 @@ class _Free:
         return min((time for time in self.change if time > after_s), default=after_s)
 
     def earliest(self, gpus: int, length_s: float, from_s: float) -> float:
-        """The first moment from which so many are free for so long; after everything where there is none."""
+        """The first moment from which so many are free for so long; otherwise the end of everything."""
         begin: float | None = None
         for start, end, free in self._steps():
             if end <= from_s:

@@ -19,7 +19,7 @@ from ropewalk.tenancy.plant import Plant
 
 @dataclass(frozen=True, eq=False)
 class WayUp:
-    """Of every GPU: spine and core, and which of the parallel cables to each; -1 where there is none."""
+    """Of every GPU: spine and core, and which of the parallel cables to each; -1 for none."""
 
     spine: Ints
     cable: Ints

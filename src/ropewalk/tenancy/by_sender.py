@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class _Rule:
-    """Of every flow the spine and cable up, and towards other pods core and cable; -1 where there is none."""
+    """Of every flow the spine and cable up, and towards other pods core and cable; -1 for none."""
 
     spine: Ints
     rise: Ints

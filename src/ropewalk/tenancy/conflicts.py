@@ -1,4 +1,4 @@
-"""What stands in the way of an allocation that cannot be placed: everything at once, by name."""
+"""What prevents an allocation from being placed: all conflicts, by name."""
 
 from __future__ import annotations
 

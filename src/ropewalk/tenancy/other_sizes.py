@@ -33,7 +33,7 @@ def sizes_that_start(allocate: Allocate, plant: Plant, gpus: int) -> tuple[int, 
 
 
 def ask_for(sizes: Sequence[int]) -> str:
-    """The advice in words, empty where there is none.
+    """The advice in words, or an empty text.
 
     >>> ask_for((24, 32))
     'ask for 24 or 32 GPUs, which start when it is empty'

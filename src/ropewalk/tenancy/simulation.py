@@ -88,7 +88,7 @@ class Simulation:
         return min(arrival, change, self.finishes.next_s())
 
     def advance(self) -> bool:
-        """Go to the next event; False where there is none and nobody waits."""
+        """Go to the next event; False if no event is left and no job waits."""
         now = self.next_s()
         if now == math.inf:
             return self._give_up_on_head()

@@ -9,7 +9,7 @@
 | names any other model of the zoo, or a file with one, or says how its model is split | a step of the model |
 | names no model | one of a mix that somebody has chosen; refused otherwise |
 
-A name that is none of these is refused, with the names that come near.
+Any other name is refused, with similar names.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def _pairs(table: Timetable) -> None:
 
 
 def _complete(table: Timetable) -> Ints:
-    """Every pass exactly once; returns positions by kind, piece and micro-batch, -1 where there is none."""
+    """Every pass exactly once; returns positions by kind, piece and micro-batch, -1 for missing ones."""
     every, batches = len(table.device_of_piece), table.micro_batches
     counts = np.zeros((len(Pass), every, batches), np.int64)
     np.add.at(counts, (table.kind, table.piece, table.micro_batch), 1)

@@ -110,7 +110,7 @@ class NetworkUse:
         return replace(other, transport=replace(self.transport, mixer=other._adder_of(cluster)))
 
     def run_by(self, stack: Stack | None) -> NetworkUse:
-        """The same with the collectives that a stack calls, where they were left to it; rings where there is none."""
+        """The same with the collectives that a stack calls, if they were left to it; rings without a stack."""
         return replace(self, algorithm=self.named(stack))
 
     def named(self, stack: Stack | None = None) -> str:

@@ -63,7 +63,7 @@ class Asset:
 
 @cache
 def asset(name: str) -> Asset:
-    """A script or a style by name; KeyError where there is none."""
+    """A script or a style by name; KeyError if it does not exist."""
     kind, parts = ASSETS[name]
     texts = [_text(package, file) for package, file in parts]
     body = "\n".join(texts).encode()

@@ -94,7 +94,7 @@ def test_a_step_takes_no_longer_and_its_gang_as_long_as_all_ranks(strategy):
     ("strategy", "model", "text"),
     [
         (MEANWHILE, "mixtral-8x7b:layers=2", "has no shared experts"),
-        (replace(MEANWHILE, expert=1), MODEL, "but there is none: raise expert or leave shared_overlap out"),
+        (replace(MEANWHILE, expert=1), MODEL, "and expert is 1: raise expert or leave shared_overlap out"),
         (replace(MEANWHILE, schedule="1f1b-overlap", micro_batches=2), MODEL, "hides the token exchange behind"),
         (
             Strategy(pipeline=2, shared_overlap=True, parts=(Part(0, 1, (0,)), Part(2, 4, (1,)))),

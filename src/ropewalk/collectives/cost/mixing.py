@@ -1,6 +1,6 @@
 """Closed forms of all-reduces whose additions take time: what is sent, and what every rank adds.
 
-A ring of n ranks sends 2(n-1) pieces of P/n and adds n-1 of them. Cut into k parts that go round at the same time,
+A ring of n ranks sends 2(n-1) pieces of P/n and adds n-1 of them. Cut into k parts that circulate at the same time,
 each piece takes w to send and a to add, and three regimes follow (start-ups aside):
 
 - k = 1: sending and adding take turns, T = 2(n-1) w + (n-1) a.

@@ -31,7 +31,7 @@ class NcclRates:
     exchanges: float
     """All-to-alls and sends on NVLink."""
     switches: float = 0.0
-    """NVLS, where switches add up; 0 where there is none."""
+    """NVLS, where switches reduce; 0 without it."""
     nic: float = 0.94
     """A NIC: NCCL's developers count on 46 to 48 GB/s of 400 Gbps, 24 of 200 and 12 of 100 (nccl-tests issues 290 and
     119)."""

@@ -45,7 +45,7 @@ def proved_capacities(sharing: Sharing) -> Capacities | None:
 
 
 def least_bound(sharing: Sharing) -> Fraction | None:
-    """The best of the bounds that rounding the dual to various denominators gives; None if there is none."""
+    """The best of the bounds that rounding the dual to various denominators gives, or None."""
     bounds = [bound for size in DENOMINATORS if (bound := upper_bound(sharing, size)) is not None]
     return min(bounds, default=None)
 

@@ -86,7 +86,7 @@ class Extender:
         return own_server(asked.pod, gang.servers, size)
 
     async def _gang(self, pod: Pod) -> PodGang:
-        """The job of a pod, submitted if there is none."""
+        """The job of a pod, submitted if it does not exist."""
         async with self._one:
             known = await self._read(lambda state: find_gang(state, pod))
             if known is not None:

@@ -75,7 +75,7 @@ def state_in(text: str) -> FrrState:
 def rules_in(state: FrrState, device: str, ports: Sequence[str]) -> Iterator[Rule]:
     """Rules that are complete; what has our mark and is not understood is `Foreign`, with the line that removes it.
 
-    A rule that FRR has lost on its way to the kernel is none.
+    A rule that FRR has lost before it reached the kernel does not count.
     """
     used = set()
     for number, lines in sorted(state.sequences.items()):

@@ -154,7 +154,7 @@ def resolve(usage: Usage, water: Water, flows: FlowClasses, links: Links, proble
 def _join_full_links(
     start: Ints, use_link: NDArray[np.uint32], full: Flags, fills: Flags, joined: Ints, flow: int, n_links: int
 ) -> int:
-    """Full links on the way of a flow join the problem."""
+    """Full links on the path of a flow join the problem."""
     for entry in range(start[flow], start[flow + 1]):
         link = use_link[entry]
         if full[link] and not fills[link]:

@@ -7,7 +7,7 @@ capacity of the other links of these flows, and so on. Links are settled in asce
 depends on lower ones, each link is settled about once. Three things can go wrong on the way, and each moves flows to
 another bottleneck:
 
-* a group rises above the level of another full link on the way of some of its flows: that link holds them now;
+* a group rises above the level of another full link on the path of some of its flows: that link holds them now;
 * a link falls below the rate of flows that cross it but are held elsewhere: it holds them now;
 * a link that held nobody is overloaded: it holds its fastest flows.
 
@@ -184,7 +184,7 @@ def _take_in_changes(
 
 @kernel
 def _tightest(usage: Usage, water: Water, groups: LinkGroups, flow: int, live: float) -> np.int64:
-    """The link on the way of a new flow that has least to give as things stand."""
+    """The link on the path of a new flow with the least capacity left."""
     tightest, least = np.int64(-1), np.inf
     for entry in range(usage.start[flow], usage.start[flow + 1]):
         link = np.int64(usage.link[entry])
@@ -198,7 +198,7 @@ def _tightest(usage: Usage, water: Water, groups: LinkGroups, flow: int, live: f
 
 @kernel
 def _lowest(usage: Usage, groups: LinkGroups, flow: int) -> np.int64:
-    """The link with the lowest level on the way of a flow, -1 where none holds flows."""
+    """The link with the lowest level on the path of a flow, -1 if none holds flows."""
     lowest, least = np.int64(-1), np.inf
     for entry in range(usage.start[flow], usage.start[flow + 1]):
         if groups.level[usage.link[entry]] < least:

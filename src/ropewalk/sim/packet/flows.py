@@ -37,7 +37,7 @@ class Flows:
 
 
 def opposite_links(fabric: Fabric) -> NDArray[np.int32]:
-    """For each link the one that goes back, -1 where there is none; of parallel links the i-th belongs to the i-th."""
+    """For each link the one in the opposite direction, or -1; of parallel links the i-th belongs to the i-th."""
     src, dst = fabric.link_src.astype(np.int64), fabric.link_dst.astype(np.int64)
     forth, back = src * fabric.nodes + dst, dst * fabric.nodes + src
     order_forth, order_back = np.argsort(forth, kind="stable"), np.argsort(back, kind="stable")

@@ -67,7 +67,7 @@ def push_near(world: World, event: int, time: int) -> None:
 
 @kernel
 def first_near(world: World) -> int:
-    """The slot of the earliest event, -1 where there is none. Time never runs back: the search starts at the cursor."""
+    """The slot of the earliest event, or -1. Time never runs back: the search starts at the cursor."""
     mask = len(world.near_slots) - 1
     slot = world.clock[CURSOR] & mask
     word = slot >> 6

@@ -146,7 +146,7 @@ IDLE, SENDING, ENDED = range(3)
 PATH = np.dtype(
     [("first", np.int32), ("last", np.int32), ("back_first", np.int32), ("back_last", np.int32)], align=True
 )
-"""Ranges of `world.hops`: the way of data and the way of its acknowledgements; `last` is inclusive."""
+"""Ranges of `world.hops`: the path of data and the path of its acknowledgements; `last` is inclusive."""
 
 TASK = np.dtype(
     [

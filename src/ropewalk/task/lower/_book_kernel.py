@@ -85,7 +85,7 @@ def both_lists(book: GangBook, one: int, other: int) -> int:
 
 @kernel
 def wait_for(book: GangBook, operation: int) -> None:
-    """The next operation waits for this one, too; nothing where there is none."""
+    """The next operation, if any, waits for this one, too."""
     size = book.size
     if operation < 0:
         return

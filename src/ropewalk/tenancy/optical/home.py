@@ -26,7 +26,7 @@ NOWHERE = -1
 
 @lru_cache(maxsize=64)
 def home_switches(plant: CoreOpticalPlant) -> Ints:
-    """[spine, packet core]: the switch of the circuit that stands for their cable; -1 where there is none.
+    """[spine, packet core]: the switch of the circuit that replaces their cable, or -1.
 
     It is a colouring of the cables by switches, so no two of them need the same fibre.
     """

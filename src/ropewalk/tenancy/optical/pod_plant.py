@@ -72,7 +72,7 @@ class PodOpticalPlant(Plant):
 
     @cached_property
     def home_switch(self) -> Ints:
-        """[leaf, spine, cable]: the switch of their pod that stands in the middle of a cable; -1 where there is none.
+        """[leaf, spine, cable]: the switch of their pod in the middle of a cable, or -1.
 
         Cable n of leaf i leads through switch (i + n) mod K: no fibre of a leaf is in two, and those of a spine are
         spread. What is joined in this way is the plant without switches, so these are its *home* circuits.

@@ -13,7 +13,7 @@ from ropewalk.tenancy._bits_kernel import common
 def _last_leaf(
     chosen: Ints, shared: Words, rest: int, order: Ints, idle: Ints, spine_words: Words, spines_of_leaf: Ints
 ) -> int:
-    """The first leaf, in order, that takes the remainder; -1 if there is none."""
+    """The first leaf, in order, that takes the remainder, or -1."""
     for leaf in order:
         if idle[leaf] < rest or spines_of_leaf[leaf] < rest or common(shared, spine_words[leaf]) < rest:
             continue

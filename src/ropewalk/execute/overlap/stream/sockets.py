@@ -101,7 +101,7 @@ def socket_links(group: Any = None, *, address: str | None = None, timeout_s: fl
     """Connect the ranks of a process group in a ring; all of them call it.
 
     `address` is where other ranks reach this one: unless given, that of the interface which GLOO_SOCKET_IFNAME names,
-    or loopback where there is none, for ranks on one machine. A rank whose machine is silent for `timeout_s` is lost.
+    or loopback without one, for ranks on one machine. A rank whose machine is silent for `timeout_s` is lost.
     """
     import torch.distributed as dist
 
