@@ -47,6 +47,19 @@ def real_path(path: str | Path) -> Path:
 
 def require_writable(path: str | Path) -> None:
     """Refuse a path that cannot be written to, before hours of work depend on it; makes the folder it needs."""
+    target = _place_for(path)
+    if is_there(target) and not is_file(target):
+        return  # a pipe or a terminal
+    trial = _beside(target)
+    try:
+        trial.touch(exist_ok=False)
+        trial.unlink()
+    except OSError as problem:
+        raise InputError(f"cannot write {path}: {problem.strerror or problem}: choose another path") from None
+
+
+def _place_for(path: str | Path) -> Path:
+    """Where a file of this name is written, in a folder that is there."""
     target = real_path(path)
     if len(os.fsencode(target.name)) > LONGEST_NAME:
         raise InputError(f"cannot write {path}: its name is longer than {LONGEST_NAME} bytes: choose a shorter one")
@@ -56,6 +69,12 @@ def require_writable(path: str | Path) -> None:
         raise InputError(f"cannot write {path}: {problem.strerror or problem}: choose another path") from None
     if is_folder(target):
         raise InputError(f"cannot write {path}: it is a folder: name a file in it")
+    return target
+
+
+def _beside(target: Path) -> Path:
+    """A name in the same folder that nothing else has."""
+    return target.with_name(f".ropewalk-{os.getpid()}-{os.urandom(4).hex()}.part")
 
 
 def _as_utf_8(text: str) -> bytes:
@@ -68,14 +87,13 @@ def _as_utf_8(text: str) -> bytes:
 
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a file through a temporary neighbour that takes its place when it is complete."""
-    require_writable(path)
-    target = real_path(path)
+    target = _place_for(path)
     data = _as_utf_8(content) if isinstance(content, str) else content
     try:
         if is_there(target) and not is_file(target) and not is_folder(target):
             target.write_bytes(data)  # a pipe or a terminal cannot be replaced, only written to
             return
-        temporary = target.with_name(f".ropewalk-{os.getpid()}-{os.urandom(4).hex()}.part")
+        temporary = _beside(target)
         try:
             with open(temporary, "wb") as stream:
                 stream.write(data)

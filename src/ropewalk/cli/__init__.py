@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import io
+import os
 import re
 import sys
 
@@ -31,6 +32,8 @@ app = typer.Typer(
 
 _LONG = re.compile(r"""\S{500,}?(?=['"]?[:,;]?(?:\s|$))""")
 """Words that are longer than any name or path that people read."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+"""Control characters but tabs and ends of lines."""
 
 
 def _show_version(asked: bool) -> None:
@@ -54,6 +57,8 @@ def main() -> None:
 def run(words: list[str]) -> int:
     """Run a command line; every error that ropewalk raises on purpose is a message, never a traceback."""
     _write_what_the_terminal_has()
+    if os.environ.get("COLUMNS") == "0":  # a terminal that does not know its width; tables of no columns are empty
+        del os.environ["COLUMNS"]
     try:
         app(args=words, prog_name="ropewalk", standalone_mode=True)
     except SystemExit as end:
@@ -85,7 +90,12 @@ def _write_what_the_terminal_has() -> None:
 
 
 def _complain(error: RopewalkError | str) -> None:
-    print(f"ropewalk: {_LONG.sub(_shortened, str(error))}", file=sys.stderr)
+    """One message; what is not text in what it quotes, such as the colours of a terminal, is written as `\\x1b`."""
+    print(f"ropewalk: {_CONTROL.sub(_escaped, _LONG.sub(_shortened, str(error)))}", file=sys.stderr)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\x{ord(found[0]):02x}"
 
 
 def _shortened(found: re.Match[str]) -> str:

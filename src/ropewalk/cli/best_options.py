@@ -78,9 +78,12 @@ class SpaceOptions:
         from ropewalk.planner.space import Space
 
         usual = Space()
-        numbers = (self.tp, self.pp, self.cp, self.ep, self.micro_batch, self.interleave)
+        numbers = {
+            "--tp": self.tp, "--pp": self.pp, "--cp": self.cp, "--ep": self.ep, "--micro-batch": self.micro_batch,
+            "--interleave": self.interleave,
+        }  # fmt: skip
         tensor, pipeline, context, expert, micro_batch, interleave = (
-            each(text or "", whole_number) for text in numbers
+            () if text is None else not_empty(each(text, whole_number), option) for option, text in numbers.items()
         )
         space = Space(
             server=gpus_per_server, tensor=tensor, pipeline=pipeline, context=context, expert=expert,

@@ -92,6 +92,10 @@ def allocate_command(
 
 def request(policy: Policy, now: Occupancy, job: str, gpus: int) -> Allocation | Waiting:
     """Ask for GPUs; more than the cluster has can never start."""
+    from ropewalk.tenancy.job import name_flaw
+
+    if flaw := name_flaw(job):
+        raise ClusterError(flaw)
     if job in now.jobs:
         raise ClusterError(f"job {job!r} is already running: give another name, or --release it first")
     return policy.make(now, job, gpus)

@@ -13,7 +13,7 @@ from ropewalk.cli.cluster_options import ClusterOptions
 from ropewalk.cli.collective_files import check_exports, export_schedule, format_of, written_schedule
 from ropewalk.cli.collective_options import CollectiveRunOptions, GroupOptions, MethodOptions, SizeOptions
 from ropewalk.cli.collective_screen import print_answer
-from ropewalk.cli.lists import each
+from ropewalk.cli.lists import each, not_empty
 from ropewalk.cli.memory_limit import within_memory
 from ropewalk.cli.mix_options import MixOptions
 from ropewalk.cli.option_groups import with_options
@@ -156,7 +156,7 @@ def _run(answer: CollectiveAnswer, asked: CollectiveRunOptions, progress: Progre
 
     schedule = written_schedule(answer, asked.segments)
     progress(0, None, f"running it in {schedule.program.ranks} processes")
-    sizes = each(asked.run_size, units.size)
+    sizes = not_empty(each(asked.run_size, units.size), "--run-size")
     return run_locally(schedule, answer.question.collective, sizes=sizes, seed=asked.seed)
 
 

@@ -63,7 +63,7 @@ def cost_command(
 
     batch = what.batch or USUAL_BATCH
     opened = open_workload(what.named(model), batch, what.seq)
-    prices = pricer(held_to(device or REFERENCE, power), what.dtype).sustained(opened)
+    prices = pricer(held_to(REFERENCE if device is None else device, power), what.dtype).sustained(opened)
     needed = memory_on_one_gpu(opened, what.optimiser, prices.numbers).most
     if memory_check and needed > prices.device.memory_bytes:
         raise _shortage(opened, prices, what.optimiser, needed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ropewalk.cli.lists import split
+from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.screen import JSON, PAGE, print_json, print_whole, require_outputs, shown_progress, write_page
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def suite_command(
     from ropewalk.lab.suite.study import answer
 
     require_outputs(page)
-    question = SuiteQuestion(tuple(split(only)) if only else (), short, repeats, seed)
+    question = SuiteQuestion(() if only is None else not_empty(split(only), "--only"), short, repeats, seed)
     question.check()
     with shown_progress() as progress:
         found = answer(question, progress)

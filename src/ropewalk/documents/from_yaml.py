@@ -59,6 +59,7 @@ def parse_yaml(text: str, subject: str, error: Problem) -> object:
 
     Loader.add_constructor("tag:yaml.org,2002:int", Loader.whole)
     Loader.add_constructor("tag:yaml.org,2002:float", Loader.fraction)
+    Loader.add_constructor("tag:yaml.org,2002:timestamp", Loader.construct_yaml_str)  # a date is text, as in JSON
     check_shape(text, subject, error)
     try:
         document = yaml.load(text, Loader)

@@ -34,7 +34,10 @@ def write_run_folder(plan: Plan, folder: Path) -> list[Path]:
     _require_free(folder)
     target = real_path(folder)
     require_writable(target / MARK if is_folder(target) else target)
-    made = Path(mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        made = Path(mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as problem:
+        raise InputError(f"cannot write {folder}: {problem.strerror or problem}: choose another path") from None
     try:
         names = _fill(plan, made)
         made.chmod(0o777 & ~_umask())

@@ -42,8 +42,8 @@ class Job:
     def findings(self) -> list[str]:
         """What is wrong with this job, each with its remedy."""
         wrong = []
-        if not self.name:
-            wrong.append("a job has no name: name every job")
+        if flaw := name_flaw(self.name):
+            wrong.append(flaw)
         if self.gpus < 1:
             wrong.append(f"job {self.name!r} asks for {self.gpus} GPUs: give 1 or more")
         if not (math.isfinite(self.arrival_s) and self.arrival_s >= 0):
@@ -55,6 +55,19 @@ class Job:
         if self.expected_s is not None and not (math.isfinite(self.expected_s) and self.expected_s > 0):
             wrong.append(f"job {self.name!r} expects to run {self.expected_s} s: give more than 0, or nothing")
         return wrong
+
+
+def name_flaw(name: str) -> str | None:
+    """What is wrong with the name of a job; names go to terminals, tables and files of other tools.
+
+    >>> name_flaw("a\\nb")
+    "job 'a\\\\nb' has characters in its name that cannot be printed: leave them out"
+    """
+    if not name.strip():
+        return "a job has no name: name every job"
+    if not name.isprintable():
+        return f"job {name!r} has characters in its name that cannot be printed: leave them out"
+    return None
 
 
 def check_jobs(jobs: Sequence[Job], plant: Plant) -> None:

@@ -119,7 +119,7 @@ def validated(model: type[BaseModel], value: object, where: str, findings: Findi
     except ValidationError as problem:
         for error in problem.errors():
             at = ".".join([where, *map(str, error["loc"])]).strip(".")
-            findings.add(f"{at}: {sentence(model, error)}")
+            findings.add(f"{at}{': ' if at else ''}{sentence(model, error)}")
         return None
 
 

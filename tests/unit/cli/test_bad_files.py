@@ -78,6 +78,8 @@ def test_a_packed_trace_with_a_flipped_bit_is_refused(ropewalk, tmp_path):
         ("a,１６,0,10,vgg16", "give a whole number"),
         ("a,1_0,0,10,vgg16", "give a whole number"),
         ("a,8,0,1_0,vgg16", "give a number"),
+        ("a,8,nan,10,vgg16", "arrival_s is nan, which stands for nothing: fill it in"),
+        ("a,8,,10,vgg16", "arrival_s is empty: fill it in"),
         (f"a,{DIGITS},0,10,vgg16", "… (5,001 characters)': give a whole number"),
     ],
 )

@@ -56,6 +56,66 @@ def test_a_size_of_a_model_that_is_given_twice_is_refused(ropewalk):
     assert "layers is given twice: give it once" in answer.stderr
 
 
+@pytest.mark.parametrize("option", ["--tp", "--pp", "--cp", "--ep", "--micro-batch", "--interleave"])
+@pytest.mark.parametrize("empty", ["", ","])
+def test_a_list_without_entries_is_refused(ropewalk, option, empty):
+    answer = ropewalk("plan", "gpt2", "--cluster", "1x2", option, empty)
+    assert answer.code == 2
+    assert f"{option} is empty: name at least one" in answer.stderr
+
+
+def test_an_empty_list_of_testbeds_does_not_run_all(ropewalk):
+    answer = ropewalk("lab", "suite", "--only", ",")
+    assert answer.code == 2
+    assert "--only is empty: name at least one" in answer.stderr
+
+
+def test_an_empty_device_is_refused(ropewalk):
+    answer = ropewalk("cost", "gpt2", "--device", "")
+    assert answer.code == 2
+    assert "there is no device ''" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("", "name every job"), ("a\nb", "cannot be printed"), ("\x1b[31m", "\\x1b")]
+)
+def test_names_of_jobs_can_be_printed(ropewalk, name, said):
+    answer = ropewalk("cluster", "allocate", "--fabric", "leaf-spine:4x4x4", "--gpus", "2", "--job", name)
+    assert answer.code == 2
+    assert said in answer.stderr
+
+
+def test_a_message_quotes_no_control_characters(ropewalk, tmp_path):
+    jobs = tmp_path / "jobs.csv"
+    jobs.write_text("name,gpus,arrival_s,duration_s,model\n\x1b[31mred,1,0,1,bert\n")
+    answer = ropewalk("cluster", "explain", jobs, "--job", "nope", "--fabric", "leaf-spine:4x4x4")
+    assert answer.code == 2
+    assert "\\x1b[31mred" in answer.stderr
+    assert "\x1b" not in answer.stderr
+
+
+def test_a_terminal_of_no_columns_gets_the_whole_table(ropewalk, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "0")
+    answer = ropewalk("list", "stacks")
+    assert answer.code == 0
+    assert "megatron" in answer.stdout
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(ropewalk):
+    answer = ropewalk("simulate", "gpt2", "--cluster", "1x2", "--page", "/proc/self/mem")
+    assert answer.code == 2
+    assert "cannot write /proc/self/mem: " in answer.stderr
+    assert answer.stdout == ""
+
+
+def test_a_folder_that_cannot_be_made_is_a_message(ropewalk, tmp_path):
+    plan = tmp_path / "plan.json"
+    assert ropewalk("simulate", "gpt2", "--cluster", "1x2", "--batch", "4", "--plan", plan).code == 0
+    answer = ropewalk("export", plan, "--to", "run", "--output", "/proc/nowhere")
+    assert answer.code == 2
+    assert "cannot write /proc/nowhere: " in answer.stderr
+
+
 def test_a_unit_is_for_a_user_that_can_exist(ropewalk):
     answer = ropewalk("serve", "systemd-unit", "--user", "a b\nExecStartPre=/bin/true")
     assert answer.code == 2

@@ -59,6 +59,10 @@ def test_yaml_that_is_refused(text, said):
         parse_yaml(text, "it", InputError)
 
 
+def test_a_date_in_yaml_is_text():
+    assert parse_yaml("a: 2020-01-01\nb: 2020-99-99", "it", InputError) == {"a": "2020-01-01", "b": "2020-99-99"}
+
+
 def test_yaml_that_is_read():
     assert parse_yaml("a: &a [1, -2]\nb: *a\nc: {<<: {d: 1e3}}\ne: 2.5\n", "it", InputError) == {
         "a": [1, -2], "b": [1, -2], "c": {"d": "1e3"}, "e": 2.5,

@@ -130,6 +130,11 @@ def test_what_is_no_workload_is_refused(text: str) -> None:
         workload_of_yaml(text, "net.yaml")
 
 
+def test_what_is_no_mapping_is_said_so() -> None:
+    with pytest.raises(WorkloadError, match=r"net.yaml: is not a mapping: write the keys name, "):
+        workload_of_yaml("just words", "net.yaml")
+
+
 def test_an_ending_that_is_not_known_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match=r"extension '.toml' is unknown: use .yaml, .yml or .json"):
         read_workload(tmp_path / "net.toml")

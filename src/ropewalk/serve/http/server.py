@@ -7,6 +7,7 @@ way are answered, streams are told to come back, what was committed is committed
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import logging
 import os
@@ -166,6 +167,9 @@ class ServiceServer(Server):
             self._listening.socket.unlink(missing_ok=True)
 
 
+_LISTEN_ELSEWHERE = "listen on an address of this machine and a port that you may use, such as 127.0.0.1 port 8787"
+
+
 def bound(listening: Listening) -> list[socket.socket]:
     """The TCP socket, bound before anything else starts, so that a taken port is said in one sentence."""
     if listening.host is None:
@@ -181,9 +185,10 @@ def bound(listening: Listening) -> list[socket.socket]:
         found.bind(address)
         found.listen(BACKLOG)
     except OSError as problem:
+        taken = problem.errno == errno.EADDRINUSE
+        remedy = "stop the process that listens there, or give another --port" if taken else _LISTEN_ELSEWHERE
         raise InputError(
-            f"cannot listen on {listening.host} port {listening.port}: {problem.strerror or problem}: stop the "
-            "process that listens there, or give another --host or --port"
+            f"cannot listen on {listening.host} port {listening.port}: {problem.strerror or problem}: {remedy}"
         ) from None
     return [found]
 

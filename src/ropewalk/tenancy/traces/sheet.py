@@ -67,9 +67,12 @@ class SheetRow:
 
     def text(self, column: str) -> str | None:
         """What stands there; None where there is nothing."""
-        at = self._at.get(column)
-        value = "" if at is None else self._cells[at].strip()
+        value = self._given(column)
         return None if value in NOTHING else value
+
+    def _given(self, column: str) -> str:
+        at = self._at.get(column)
+        return "" if at is None else self._cells[at].strip()
 
     def whole(self, column: str, least: int = 0) -> int | None:
         """A whole number; `4.0` is one, because some logs write counts as floats."""
@@ -88,7 +91,8 @@ class SheetRow:
     def required(self, column: str) -> str | None:
         value = self.text(column)
         if value is None:
-            self.mistake(f"{column} is empty: fill it in")
+            given = self._given(column)
+            self.mistake(f"{column} is {f'{given}, which stands for nothing' if given else 'empty'}: fill it in")
         return value
 
     def _read(self, column: str, read: Callable[[str], Value], kind: str, least: float | None) -> Value | None:

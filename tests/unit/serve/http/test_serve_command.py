@@ -132,9 +132,14 @@ def test_a_cluster_that_does_not_know_the_policy_replaces_nothing_unless_another
 
 def test_a_taken_port_is_one_sentence():
     (taken,) = bound(Listening(port=0))
-    with pytest.raises(InputError, match="cannot listen on"):
+    with pytest.raises(InputError, match=r"cannot listen on .* give another --port$"):
         bound(Listening(port=taken.getsockname()[1]))
     taken.close()
+
+
+def test_an_address_of_another_machine_is_refused_with_one_of_this():
+    with pytest.raises(InputError, match=r"cannot listen on 192\.0\.2\.1 .*: listen on an address of this machine"):
+        bound(Listening("192.0.2.1", 0))
 
 
 def test_others_may_connect_only_with_tokens_and_tls(tmp_path):
