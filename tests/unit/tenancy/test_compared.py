@@ -125,9 +125,7 @@ def test_a_policy_that_never_starts_some_jobs_is_not_ranked_and_has_no_parts() -
     assert found.both_parts("vclos") is None
     assert found.both_parts("source") is not None
     assert not found.starts_as_many("vclos", "ecmp")
-    assert not_ranked(found) == (
-        "Not ranked, because some jobs can never start under them: vclos (2 of 3 jobs)."
-    )
+    assert not_ranked(found) == "Not ranked, because some jobs can never start under them: vclos (2 of 3 jobs)."
     alone = compare(lambda seed: replace(asked(seed, "vclos"), jobs=jobs), range(2))
     assert alone.verdict.unranked == ()
     assert alone.both_parts("vclos") is None
