@@ -62,6 +62,7 @@ class CaseRun:
         """What is known about why a prediction missed, in brackets; empty where nothing is."""
         known = [
             "disturbed by the machine" if self.disturbed else "",
+            f"its runs are {100 * self.lab.spread:.1f} % apart" if self.lab.spread > abs(self.error) else "",
             f"{self.lab.dropped} packets dropped" if self.lab.dropped else "",
             *(self.lab.parting.said() if self.lab.parting.link is not None else ()),
         ]

@@ -98,6 +98,8 @@ def test_the_summary_names_every_miss_and_every_disturbed_run():
         "queues grew"
     )
     assert f"miss: hips: tree +20.0 % ({parting})" in said
+    found.testbeds[0].runs[1].lab.spread = 0.25
+    assert f"miss: hips: tree +20.0 % (its runs are 25.0 % apart; {parting})" in summary(found)
     assert f"miss: hips: hash -7.0 % (disturbed by the machine; {parting})" in said
     assert any(one.startswith("the machine disturbed all repeats of 1 of 3 runs") for one in said)
 
