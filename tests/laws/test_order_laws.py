@@ -37,7 +37,7 @@ def orders(draw):
     names = draw(st.permutations([f"block {number}" for number in range(BLOCKS)]))
     ends = sorted({*draw(st.lists(st.integers(1, BLOCKS), max_size=2)), BLOCKS})
     groups = [names[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
-    arrival = draw(st.sampled_from(["whole", "streamed", "gathered"]))
+    arrival = draw(st.sampled_from(["whole", "streamed", "gathered", "released"]))
     return Order(
         fusion=draw(st.sampled_from([0.0, 1e4, launches_of(groups)])),
         partition_bytes=inf if arrival == "gathered" else draw(st.sampled_from([inf, 1500.0])),

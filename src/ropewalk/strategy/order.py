@@ -22,6 +22,8 @@ ARRIVALS = {
     "whole": "all layers of a launch arrive when it completes",
     "streamed": "layers of a launch are all-reduced one by one, each arriving when its own part completes",
     "gathered": "all layers of a launch are reduce-scattered first, then gathered one by one",
+    "released": "launches are chunks of one all-reduce that is opened before the first gradient: they cost no launch, "
+    "and the layers of a chunk arrive when it completes",
 }
 PRIORITIES = {
     "fifo": "concurrent launches share links equally",
@@ -109,7 +111,7 @@ class Order:
         if self.credit_bytes:
             words.append(f"credit {'without limit' if self.credit_bytes == inf else show_size(self.credit_bytes)}")
         if self.arrival != "whole":
-            words.append(self.arrival)
+            words.append("one streamed all-reduce" if self.arrival == "released" else self.arrival)
         if not self.overlap:
             words.append("after the backward pass")
         if self.across_steps:
@@ -136,6 +138,12 @@ ORDERS: Choices[Choice[Order]] = Choices(
             "streamed",
             Order(arrival="streamed", across_steps=True),
             "buckets whose layers arrive one by one; layers wait for their own gradients only",
+        ),
+        Choice(
+            "one-stream",
+            Order(fusion=0.0, priority="forward", credit_bytes=inf, arrival="released", across_steps=True),
+            "one streamed all-reduce: layers enter as their gradients become ready, the most urgent preempt, and each is "
+            "released when its own part completes",
         ),
     ),
     error=StrategyError,

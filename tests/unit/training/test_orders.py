@@ -1,8 +1,12 @@
 """Training steps whose gradients are reduced in an order of their own."""
 
+from dataclasses import replace
+
 import pytest
 
 from ropewalk.hardware import Given, read_cluster
+from ropewalk.overlap.question import OverlapQuestion
+from ropewalk.overlap.study import answer as overlap_answer
 from ropewalk.strategy import ORDERS, Order, Strategy
 from ropewalk.task.transport import Transport
 from ropewalk.training import NetworkUse, TrainingQuestion, answer
@@ -57,3 +61,30 @@ def test_a_streamed_bucket_starts_up_once():
 
     one_by_one, streamed = seconds("whole", 0.0), seconds("streamed", 1e12)
     assert streamed < one_by_one
+
+
+@pytest.mark.parametrize("degrees", [{}, {"tensor": 2, "pipeline": 2, "micro_batch": 8}])
+@pytest.mark.parametrize("partition", [float("inf"), 4e6])
+def test_chunks_of_one_streamed_all_reduce_cost_no_launch(degrees, partition):
+    def seconds(arrival, launch_s):
+        order = replace(ORDERS["one-stream"].make, arrival=arrival, partition_bytes=partition)
+        use = NetworkUse(transport=Transport(start_up_s=launch_s))
+        return stepped(order, "gpt2", network=use, **degrees).statistics.step_time_s
+
+    opened, launched = ([seconds(arrival, launch_s) for launch_s in (0.0, 0.05)] for arrival in ("released", "whole"))
+    assert opened[0] == pytest.approx(launched[0])
+    assert launched[1] > opened[1]
+    if not degrees:  # nothing but gradients is launched
+        assert opened[1] == pytest.approx(opened[0])
+
+
+def test_a_streamed_all_reduce_keeps_to_the_bound_of_its_wire():
+    """On one wire, without latencies, layers that preempt each other reach the preemptive optimum."""
+    cluster = read_cluster(given=Given(gpus=2, gpus_per_server=1, nics=1, nic_bandwidth=0.6e9, device="a100"))
+    free = NetworkUse(transport=Transport())
+    usual = Strategy(order=ORDERS["one-stream"].make, optimiser="none")
+    question = TrainingQuestion("vgg16", cluster, batch=256, usual=usual, network=free, memory_check=False)
+    step = answer(question).statistics.step_time_s
+    asked = OverlapQuestion("vgg16", cluster, batch=256, optimiser="none", network=free)
+    bound = overlap_answer(asked, simulate=False).bounds.step_s
+    assert bound * (1 - 1e-9) <= step <= 1.005 * bound

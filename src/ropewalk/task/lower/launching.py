@@ -37,7 +37,12 @@ from ropewalk.task.passes import (
 )
 from ropewalk.task.step import Act, Step
 
-ARRIVALS = {"whole": TensorArrival.TOGETHER, "streamed": TensorArrival.THROUGH, "gathered": TensorArrival.GATHERED}
+ARRIVALS = {
+    "whole": TensorArrival.TOGETHER,
+    "streamed": TensorArrival.THROUGH,
+    "gathered": TensorArrival.GATHERED,
+    "released": TensorArrival.RELEASED,
+}
 Layers = Mapping[str, int]
 """Names of the layers in the order of the model, and the piece of the model that each is in."""
 EXPERTS = " experts"

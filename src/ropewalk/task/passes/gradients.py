@@ -44,6 +44,9 @@ class TensorArrival(Enum):
     """All are scattered and summed first, then gathered tensor by tensor."""
     THROUGH = "through"
     """Tensor after tensor goes through the whole all-reduce, in one launch."""
+    RELEASED = "released"
+    """Launches are chunks of one all-reduce that is opened before the first of them is ready: tensors of a chunk are
+    known when it is over, and no chunk starts an operation of its own."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,8 @@ def woven(gradients: Gradients) -> Woven:
     flat = [part for listed in parts for part in listed]
     lanes = gradients.lane_of_launch
     inner = np.flatnonzero(np.diff(launch) == 0) + 1
-    goes_on = set(inner.tolist())
+    opened = gradients.arrival is TensorArrival.RELEASED
+    goes_on = set(range(len(flat)) if opened else inner.tolist())
     operation = draft.add(
         [
             AddedOperation(
@@ -108,7 +109,7 @@ def _parts(gradients: Gradients, pieces: Ints) -> list[_Part]:
         sizes[shard] = sizes.get(shard, 0.0) + size
     urgent = sorted(sizes, key=lambda shard: (int(gradients.tensor[shard]), shard))
     match gradients.arrival:
-        case TensorArrival.TOGETHER:
+        case TensorArrival.TOGETHER | TensorArrival.RELEASED:
             return [_Part(gradients.act, total, tuple(urgent))]
         case TensorArrival.THROUGH:
             return [_Part(gradients.act, sizes[shard], (shard,)) for shard in urgent]
