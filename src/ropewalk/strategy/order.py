@@ -142,8 +142,8 @@ ORDERS: Choices[Choice[Order]] = Choices(
         Choice(
             "one-stream",
             Order(fusion=0.0, priority="forward", credit_bytes=inf, arrival="released", across_steps=True),
-            "one streamed all-reduce: layers enter as their gradients become ready, the most urgent preempt, and each is "
-            "released when its own part completes",
+            "one streamed all-reduce: layers enter as their gradients become ready, the most urgent preempt, and each "
+            "is released when its own part completes",
         ),
     ),
     error=StrategyError,

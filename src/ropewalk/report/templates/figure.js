@@ -34,10 +34,10 @@ const figure = (() => {
   const fitted = (paper, attributes, text, most) => {
     const made = label(paper, attributes, text);
     const whole = made.textContent;
+    if (widthOf(whole, attributes["font-size"]) <= most) return;
     let kept = whole;
-    while (kept.length > 1 && widthOf(kept, attributes["font-size"]) > most) kept = kept.slice(0, -1);
-    if (kept === whole) return;
-    made.textContent = kept.slice(0, -1) + "…";
+    while (kept.length > 1 && widthOf(`${kept}…`, attributes["font-size"]) > most) kept = kept.slice(0, -1);
+    made.textContent = `${kept}…`;
     node(made, "title", {}, whole);
   };
   // Of labels that would run into each other every second is written, or every third, …; on a logarithmic axis those that fit.
