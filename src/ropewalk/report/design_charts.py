@@ -54,7 +54,7 @@ def _heat_chart(key: str, matrix: Floats, label: str) -> Chart:
             annotations=[
                 {
                     "text": f"{label}: {quantity.size(high)} at most", "xref": "x domain", "yref": "paper",
-                    "x": 0.5, "y": 1.0, "yanchor": "bottom", "showarrow": False,
+                    "x": 0.5, "y": 1.0, "yshift": 5, "yanchor": "bottom", "showarrow": False,
                     "font": {"size": 13, "color": palette.INK.light},
                 }
             ],
