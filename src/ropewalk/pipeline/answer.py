@@ -119,7 +119,7 @@ class PipelineAnswer:
         took = f"{best.loads[at] * 1e3:.3g} ms per micro-batch"
         where = f"the cut after stage {at // 2}, {took} per direction" if at % 2 else f"stage {at // 2}, {took}"
         return (
-            f"the bottleneck is {where}; GPUs idle {best.run.bubble * 100:.1f}\u00a0% of the step; "
+            f"the bottleneck is {where}; GPUs idle {best.run.bubble * 100:.1f} % of the step; "
             f"{best.exposed_sums_s * 1e3:.3g} ms of all-reduce is not hidden"
         )
 
