@@ -70,8 +70,10 @@ def check_allocation(plant: Plant, held: Allocation, findings: Findings) -> None
     """One allocation by itself: ranks leaf by leaf, and links that form what its stage promises."""
     if held.leaf_of_gpu != tuple(plant.leaf_of_gpu[list(held.gpus)].tolist()):
         findings.add(f"job {held.job} lists wrong leafs for its GPUs")
+        return  # the rest goes by these leafs
     if held.leafs != tuple(dict.fromkeys(held.leaf_of_gpu)):
         findings.add(f"job {held.job} lists leafs {held.leafs}, its ranks visit others")
+        return
     units = [leaf // plant.rails for leaf in held.leaf_of_gpu]
     turns = sum(a != b for a, b in pairwise(units))
     if turns != len(set(units)) - 1:
@@ -88,10 +90,14 @@ def _check_clos(plant: Plant, held: Allocation, findings: Findings) -> None:
     links = set(held.links)
     if len(links) < len(held.links):
         findings.add(f"job {held.job} reserves a link twice")
-    for gpu, leaf, spine in zip(held.gpus, held.leaf_of_gpu, held.spine_of_gpu, strict=True):
-        if (leaf, spine) not in links:
-            findings.add(f"GPU {gpu} of job {held.job} sends to spine {spine}, to which its leaf has no reserved link")
-    if held.guarantee != "contention-free":
+    stray = [
+        (gpu, spine)
+        for gpu, leaf, spine in zip(held.gpus, held.leaf_of_gpu, held.spine_of_gpu, strict=True)
+        if (leaf, spine) not in links
+    ]
+    for gpu, spine in stray:
+        findings.add(f"GPU {gpu} of job {held.job} sends to spine {spine}, to which its leaf has no reserved link")
+    if stray or held.guarantee != "contention-free":
         return
     pods = list(dict.fromkeys(plant.tiers.pod_of_leaf[list(held.leafs)].tolist()))
     each = len(held.spines) // (len(pods) * plant.rails)

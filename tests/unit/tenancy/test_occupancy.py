@@ -168,6 +168,18 @@ def test_an_allocation_that_is_not_what_it_promises_fails_the_check(damage, mess
         state.check()
 
 
+@pytest.mark.parametrize(
+    ("key", "value"), [("leafs", [0, 9]), ("leafs", []), ("spine_of_gpu", [0, 9, 0, 1]), ("leaf_of_gpu", [0, 0, 9, 9])]
+)
+def test_a_snapshot_with_switches_that_do_not_exist_is_refused(key, value):
+    state = small()
+    state.place(two_by_two())
+    document = state.as_document()
+    document["jobs"][0][key] = value
+    with pytest.raises(ClusterError, match="job "):
+        Occupancy.from_document(small().plant, document)
+
+
 def test_a_count_that_has_drifted_fails_the_check():
     state = small()
     state.place(two_by_two())
