@@ -18,9 +18,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ropewalk.errors import Findings, RouteError
 from ropewalk.fabric import Fabric
+from ropewalk.ragged import ranges
 from ropewalk.routing.contract import find_breaches
 
 IntArray = NDArray[np.int32] | NDArray[np.int64]
+
+FEW = 4
+"""Transfers are few where there are so many times more rows."""
 
 
 class Sends(Protocol):
@@ -156,10 +160,22 @@ class Routes:
 
     def link_bytes(self, pair: IntArray, size_bytes: NDArray[np.float64]) -> NDArray[np.float64]:
         """Bytes on every link when transfer i sends `size_bytes[i]` over the routes of row `pair[i]`."""
+        if FEW * len(pair) < self.pairs:
+            return self._link_bytes_of_few(np.asarray(pair, np.int64), size_bytes)
         per_pair = _sum_by(pair, size_bytes, self.pairs)
         # Adding up hop by hop needs no merging of the links that several paths of a pair share.
         per_path = self.share * per_pair[self.pair_of_path]
         return _sum_by(self.link, np.repeat(per_path, self.hops), self.fabric.links)
+
+    def _link_bytes_of_few(self, pair: NDArray[np.int64], size_bytes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same sums in the same order, over the rows alone that are used: rounds of an all-to-all use few each."""
+        row, place = np.unique(pair, return_inverse=True)
+        paths = self.path_start[row + 1] - self.path_start[row]
+        path = ranges(self.path_start[row], paths)
+        hops = self.link_start[path + 1] - self.link_start[path]
+        per_path = self.share[path] * np.repeat(_sum_by(place, size_bytes, len(row)), paths)
+        link = self.link[ranges(self.link_start[path], hops)]
+        return _sum_by(link, np.repeat(per_path, hops), self.fabric.links)
 
     def check(self) -> None:
         """Prove the contract: shares sum to one; paths are loop-free chains of existing links from src to dst."""

@@ -278,13 +278,14 @@ class _History:
         parts: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
         for depth in range(int(self.depth[slots].max(initial=0))):
             kinds, first = self.layers[depth]
-            for kind, (start, transfer) in enumerate(self.touching):
-                mine = np.flatnonzero((self.depth[slots] > depth) & (kinds[slots] == kind))
-                if len(mine):
-                    slot = slots[mine]
-                    count = start[slot + 1] - start[slot]
-                    tasks = transfer[ranges(start[slot], count)] + np.repeat(first[slot], count)
-                    parts.append((mine, count, tasks))
+            deep = np.flatnonzero(self.depth[slots] > depth)
+            for kind in np.unique(kinds[slots[deep]]).tolist():
+                start, transfer = self.touching[kind]
+                mine = deep[kinds[slots[deep]] == kind]
+                slot = slots[mine]
+                count = start[slot + 1] - start[slot]
+                tasks = transfer[ranges(start[slot], count)] + np.repeat(first[slot], count)
+                parts.append((mine, count, tasks))
         waits = np.zeros(len(slots), np.int64)
         for mine, count, _ in parts:
             waits[mine] += count

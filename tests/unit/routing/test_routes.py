@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from ropewalk.errors import RouteError
-from ropewalk.fabric import Circulant, IdealSwitch, Ring
-from ropewalk.routing import Routes, make_routes, shortest, source_routes, unique_pairs
+from ropewalk.fabric import Circulant, IdealSwitch, LeafSpine, Ring
+from ropewalk.routing import Routes, make_routes, shortest, source_routes, spray, unique_pairs
 from ropewalk.routing.coin_routes import coin_change_routes
+from ropewalk.routing.routes import FEW
 from ropewalk.task import TaskGraph, TaskKind, make_graph
 
 RING = Ring(4, latency=1e-6).build()
@@ -69,6 +70,17 @@ def test_coin_change_is_the_same_block_by_block(monkeypatch, at_once):
 def test_latency_is_that_of_the_longest_path():
     routes = source_routes(RING, {(0, 1): [(0.5, [0, 1]), (0.5, [0, 3, 2, 1])], (1, 2): [1, 2]})
     assert routes.latency().tolist() == pytest.approx([3e-6, 1e-6])
+
+
+def test_link_bytes_of_a_few_rows_are_those_of_all_to_the_last_bit(monkeypatch):
+    fabric = LeafSpine(3, 3, 3).build()
+    ends = np.array([(a, b) for a in range(9) for b in range(9) if a != b], np.int32)
+    routes = spray(fabric, *ends.T)
+    pair, size = np.array([60, 3, 17, 3, 71]), np.array([0.1, 0.7, 1e9, 0.3, 1 / 3])
+    assert FEW * len(pair) < routes.pairs < routes.paths
+    few = routes.link_bytes(pair, size)
+    monkeypatch.setattr("ropewalk.routing.routes.FEW", routes.pairs)
+    assert few.tolist() == routes.link_bytes(pair, size).tolist()
 
 
 def test_link_bytes_are_conserved_hop_by_hop():
