@@ -62,6 +62,7 @@ def test_columns_of_all_releases(read, row):
     [
         ("1024 256 float sum -1 40.0 0.03 0.03 2 39.0 0.03 0.03 3", "# Out of bounds values : 5 FAILED", 5),
         ("1024 256 float sum -1 N/A N/A N/A N/A 40.0 0.03 0.03 3", "", 3),
+        ("1024 256 float sum -1 40.0 0.03 0.03 1.04858e+06 39.0 0.03 0.03 2e+06", "", 3_048_580),
         ("1024 256 float sum 40.0 0.03 0.03 2e-07 39.0 0.03 0.03 2e-07", "# Out of bounds values : 0 OK", 0),
         ("1024 256 float sum 40.0 0.03 0.03 7e+00 39.0 0.03 0.03 2e-07", "# Out of bounds values : 4 FAILED", 4),
     ],
@@ -157,7 +158,7 @@ def test_a_table_of_pairs(read):
         ),
         (
             f"all_reduce_perf\n{DEVICES}{ROW} .. node7 pid 12: Test failure common.cu:1020\n",
-            "run it again, or remove the lines that say failure to judge the rows above them",
+            "run it again, or remove the lines that report the failure to check only the rows above",
         ),
         ('{\n  "schemaVersion": 1,\n  "devic', "or export the trace again and wait until it is written"),
         ("algbw busbw\n8 2 float none -1 5.0 0.0 0.0 0", "name it with --measured"),

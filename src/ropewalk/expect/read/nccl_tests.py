@@ -25,6 +25,7 @@ _TYPES = frozenset(
 )  # fmt: skip
 _CHECKED = re.compile(r"Out of bounds values\s*:\s*([0-9]{1,18})\s+(OK|FAILED)")
 _FAILED = re.compile(r"Test (?:NCCL |CUDA )?failure\b.*")
+_MANY = re.compile(r"[0-9](?:\.[0-9]{1,5})?e\+(?:0[6-9]|1[0-8])")
 _ROOT = re.compile(r"-?[0-9]{1,6}")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|N/A")
 _LOOKED_AT = 100_000
@@ -99,7 +100,7 @@ def read_nccl_tests(source: SourceFile, findings: Findings) -> list[Record]:
         elif not line.lstrip().startswith("#"):
             _take_row(reading, line.split(), f"{source.name}, line {number}")
     if failed:
-        rows = ", or remove the lines that say failure to judge the rows above them" if reading.found else ""
+        rows = ", or remove the lines that report the failure to check only the rows above" if reading.found else ""
         findings.add(f"{failed}: fix the cause and run it again{rows}")
     elif not reading.found and not findings:
         findings.add(f"{source.name}: it contains no table row: copy the whole output of nccl-tests")
@@ -161,7 +162,7 @@ def _row(words: list[str], at: int) -> _Row | None:
             rest.pop(0)
     if len(rest) < 4 or not all(_NUMBER.fullmatch(word) for word in rest[:3]):
         return None
-    wrong = sum(int(word) for word in rest[3:8:4] if is_count(word))
+    wrong = sum(_wrong(word) for word in rest[3:8:4])
     if rest[0] == "N/A" and len(rest) >= 8:
         rest = rest[4:]
     time, algbw, busbw = (0.0 if word == "N/A" else float(word) for word in rest[:3])
@@ -169,6 +170,19 @@ def _row(words: list[str], at: int) -> _Row | None:
         return None
     ratio = busbw / algbw if algbw >= _CLEAR_FROM and busbw > 0 else None
     return _Row(size, reduces, time * 1e-6, ratio, wrong)
+
+
+def _wrong(word: str) -> int:
+    """Values that came out wrong: `%g` writes a million and more with an exponent.
+
+    Older releases print the largest error there instead, which is judged by what stands below the table.
+
+    >>> _wrong("3"), _wrong("1.04858e+06"), _wrong("2e-07"), _wrong("N/A")
+    (3, 1048580, 0, 0)
+    """
+    if is_count(word):
+        return int(word)
+    return int(float(word)) if _MANY.fullmatch(word) else 0
 
 
 def _benchmark(reading: _Reading, row: _Row) -> Benchmark | None:
