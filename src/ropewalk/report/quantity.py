@@ -38,6 +38,8 @@ _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:±|%|[mµu]?s|min|h|W|[kMGT]B|[MGT
 def unbroken(value: Any) -> Any:
     """A sentence with its numbers and their units on one line, as it stands on a page; markup stays as it is.
 
+    What a script compares is no sentence: templates write it with the filter `e`, which makes it markup.
+
     >>> unbroken("it takes 2.9 s, 5 ± 1 % more").split(" ")
     ['it', 'takes', '2.9\\xa0s,', '5\\xa0±\\xa01\\xa0%', 'more']
     """

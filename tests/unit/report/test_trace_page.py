@@ -54,6 +54,13 @@ def test_tasks_of_the_critical_path_are_outlined_and_listed(read_page):
     assert page.count("tr") == 1 + len(trace.critical_path()) == 4
 
 
+def test_a_chip_hides_bars_whose_label_has_a_number_and_a_unit(read_page):
+    page = read_page(trace_page(run(step("bucket of 25 MB"))))
+    bars = {bars["legendgroup"] for bars in page.figures("timeline")[0]["data"]}
+    chips = {attributes["data-group"] for _, attributes in page.elements if "data-group" in attributes}
+    assert bars == chips == {f"label {label}" for label in ("forward", "bucket of 25 MB", "other", "update")}
+
+
 def test_the_headline_says_how_long_and_why(read_page):
     sketch = Sketch()
     sketch.transfer(0, 1, 12.5e6, after=[sketch.compute(0, 3e-3)])
