@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ropewalk.tenancy._paths_kernel import hashed, least_loaded
 from ropewalk.tenancy.pacing._sharing_kernel import sample
-from ropewalk.tenancy.pacing.laid import Drawn, Laid, nothing_seen
+from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, nothing_seen
 
 Phase = tuple[float, float, int, list[tuple[int, int, float]]]
 """(floor, seconds of a flow, load of a NIC, (up, down, weight) of its flows)."""
@@ -63,7 +63,7 @@ def test_snapshots_are_what_plain_counting_says(jobs: list[list[Phase]], seed: i
     shape = (len(jobs), 5)
     moment, probe = random.random(shape), random.random(shape)
     seen, load = nothing_seen(*shape), np.zeros(LINKS)
-    laid = Laid(
+    laid = LaidJobs(
         start,
         np.array([phase[0] for phase in flat]),
         np.array([phase[1] for phase in flat]),
@@ -75,7 +75,7 @@ def test_snapshots_are_what_plain_counting_says(jobs: list[list[Phase]], seed: i
         np.array([(weight, weight) for ways in flows for _, _, weight in ways]).reshape(-1, 2),
         np.concatenate(lasts),
     )
-    sample(laid, Drawn(window, iteration, moment, probe), load, seen)
+    sample(laid, DrawnMoments(window, iteration, moment, probe), load, seen)
     stretch, met, probed = seen
     assert not load.any()
     for shot in range(shape[1]):

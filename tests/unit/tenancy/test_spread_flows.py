@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from ropewalk.errors import ClusterError
 from ropewalk.tenancy.allocation import Allocation
-from ropewalk.tenancy.pacing._adaptive_kernel import Carried, Switches, look_for_paths
-from ropewalk.tenancy.pacing.laid import Drawn, Laid, nothing_seen
+from ropewalk.tenancy.pacing._adaptive_kernel import CableFlows, SwitchCables, look_for_paths
+from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, nothing_seen
 from ropewalk.tenancy.plant import Plant, plant
 from ropewalk.tenancy.rates import SharedNetwork
 from ropewalk.tenancy.work import Iteration, JobExchange
@@ -117,17 +117,17 @@ def _greedy(ways: list[tuple[int, int]], first: int, up: np.ndarray, down: np.nd
 
 
 def _looked_at(
-    switches: Switches, start: np.ndarray, path: np.ndarray, share: np.ndarray, moments: np.ndarray
+    switches: SwitchCables, start: np.ndarray, path: np.ndarray, share: np.ndarray, moments: np.ndarray
 ) -> np.ndarray:
     """How much longer phases take; every job has one phase, of 1 s."""
     count, ones = len(start) - 1, np.ones(len(start) - 1)
     cables, above = switches.cables, switches.core_cables
-    carried = Carried(*(np.zeros(one.shape) for one in (cables, cables, above, above)))
-    jobs = Laid(
+    carried = CableFlows(*(np.zeros(one.shape) for one in (cables, cables, above, above)))
+    jobs = LaidJobs(
         np.arange(count + 1), np.zeros(count), ones, ones, ones, ones, start, path, share, np.ones(len(path))
     )  # fmt: skip
     seen = nothing_seen(*moments.shape[1:])
-    look_for_paths(switches, carried, jobs, Drawn(ones, ones, *moments), np.zeros(1), seen)
+    look_for_paths(switches, carried, jobs, DrawnMoments(ones, ones, *moments), np.zeros(1), seen)
     assert not any(one.any() for one in carried)
     return seen.stretch
 
@@ -142,7 +142,7 @@ def test_adaptive_rounds_are_what_plain_counting_says(jobs: list[list[tuple[int,
     path = np.array([(2 * a, 2 * b + 1) for ways in jobs for a, b in ways], np.int32).reshape(-1, 2)
     cables = np.ones((LEAFS, SPINES))
     one_pod = np.zeros(LEAFS, np.int64), np.array([0, SPINES]), np.zeros(SPINES, np.int64), np.zeros(SPINES, np.int64)
-    switches = Switches(cables, np.zeros((SPINES, 0)), *one_pod)
+    switches = SwitchCables(cables, np.zeros((SPINES, 0)), *one_pod)
     seen = _looked_at(switches, start, path, np.full(path.shape, 1 / SPINES), random.random((2, count, shots)) * 0.9)
     up, down = np.zeros((LEAFS, SPINES)), np.zeros((LEAFS, SPINES))
     taken = [_greedy(ways, int(start[job]), up, down) for job, ways in enumerate(jobs)]
@@ -207,7 +207,7 @@ def test_adaptive_rounds_over_cores_are_what_plain_counting_says(jobs: list[list
     path = np.full((int(start[-1]), 4), -1, np.int32)
     for flow, (a, b) in enumerate(way for ways in jobs for way in ways):
         path[flow, [0, 1 if tiers.pod_of_leaf[a] == tiers.pod_of_leaf[b] else 3]] = 2 * a, 2 * b + 1
-    switches = Switches(
+    switches = SwitchCables(
         TREE.cables.astype(float), TREE.core_cables.astype(float),
         tiers.pod_of_leaf, tiers.first_spine, tiers.first_core, tiers.end_core,
     )  # fmt: skip

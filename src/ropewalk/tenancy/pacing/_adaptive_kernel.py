@@ -15,10 +15,10 @@ import numpy as np
 from ropewalk.arrays import Floats, Ints, Ints32
 from ropewalk.compiled import kernel
 from ropewalk.tenancy.pacing._sharing_kernel import over_links, phase_at, tried
-from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
+from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, SeenPhases
 
 
-class Switches(NamedTuple):
+class SwitchCables(NamedTuple):
     """Cables between leafs and spines, and between spines and cores; which of them belong together."""
 
     cables: Floats
@@ -29,7 +29,7 @@ class Switches(NamedTuple):
     end_core: Ints
 
 
-class Carried(NamedTuple):
+class CableFlows(NamedTuple):
     """Flows on cables: `up` and `down` of [leaf, spine], `rise` and `fall` of [spine, core]."""
 
     up: Floats
@@ -47,7 +47,7 @@ def _end_of(path: Ints32, flow: int) -> int:
 
 
 @kernel
-def _choose(switches: Switches, carried: Carried, a: int, b: int, first: int, taken: Ints) -> None:
+def _choose(switches: SwitchCables, carried: CableFlows, a: int, b: int, first: int, taken: Ints) -> None:
     """The path whose fullest cable would carry least with one flow more; -1 where no spine leads there."""
     cables, core_cables, first_spine = switches.cables, switches.core_cables, switches.first_spine
     first_core, end_core = switches.first_core, switches.end_core
@@ -91,7 +91,7 @@ def _choose(switches: Switches, carried: Carried, a: int, b: int, first: int, ta
 
 
 @kernel
-def _put(carried: Carried, a: int, b: int, taken: Ints, weight: float) -> None:
+def _put(carried: CableFlows, a: int, b: int, taken: Ints, weight: float) -> None:
     """Load what a flow has taken, or with a negative weight take the flow away."""
     if taken[0] >= 0:
         carried.up[a, taken[0]] += weight
@@ -102,7 +102,7 @@ def _put(carried: Carried, a: int, b: int, taken: Ints, weight: float) -> None:
 
 
 @kernel
-def _put_all(carried: Carried, path: Ints32, taken: Ints, first: int, weight: Floats, sign: float) -> None:
+def _put_all(carried: CableFlows, path: Ints32, taken: Ints, first: int, weight: Floats, sign: float) -> None:
     """Load, or take away, what flows from `first` on have taken."""
     for at in range(len(taken)):
         flow = first + at
@@ -111,7 +111,7 @@ def _put_all(carried: Carried, path: Ints32, taken: Ints, first: int, weight: Fl
 
 @kernel
 def _company_on(
-    switches: Switches, carried: Carried, path: Ints32, taken: Ints, first: int, nic_flows: float
+    switches: SwitchCables, carried: CableFlows, path: Ints32, taken: Ints, first: int, nic_flows: float
 ) -> tuple[float, int]:
     """Flows on the fullest cable that some have taken, and how many of them find more than their NICs send."""
     fullest, held = 0.0, 0
@@ -133,7 +133,9 @@ def _company_on(
 
 
 @kernel
-def look_for_paths(switches: Switches, carried: Carried, jobs: Laid, drawn: Drawn, load: Floats, seen: Seen) -> None:
+def look_for_paths(
+    switches: SwitchCables, carried: CableFlows, jobs: LaidJobs, drawn: DrawnMoments, load: Floats, seen: SeenPhases
+) -> None:
     """As `sample`, with flows that choose; `carried` comes in empty and stays so."""
     phase_start, flow_start, path, lasts = jobs.phase_start, jobs.flow_start, jobs.path, jobs.lasts
     moment, probe, iteration_s, window_s = drawn.moment, drawn.probe, drawn.iteration_s, drawn.window_s

@@ -10,7 +10,7 @@ import numpy as np
 from ropewalk.arrays import Floats, Ints, Ints32
 from ropewalk.compiled import kernel
 from ropewalk.tenancy.pacing._sharing_kernel import over_links, phase_at, put, tried
-from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
+from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, SeenPhases
 
 
 @kernel
@@ -39,7 +39,14 @@ def _company_at(
 
 @kernel
 def look_by_level(
-    level: Ints, loads: Floats, rate: Floats, kept: float, jobs: Laid, drawn: Drawn, load: Floats, seen: Seen
+    level: Ints,
+    loads: Floats,
+    rate: Floats,
+    kept: float,
+    jobs: LaidJobs,
+    drawn: DrawnMoments,
+    load: Floats,
+    seen: SeenPhases,
 ) -> None:
     """As `sample`, where `stretch` is what jobs of the same level do, and `rate` what higher ones leave of it.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ropewalk.arrays import Floats, Ints32
 from ropewalk.compiled import kernel
-from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
+from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, SeenPhases
 
 
 @kernel
@@ -37,7 +37,7 @@ def phase_at(weight: Floats, first: int, last: int, where: float) -> tuple[int, 
 
 
 @kernel
-def over_links(jobs: Laid) -> tuple[Floats, Floats]:
+def over_links(jobs: LaidJobs) -> tuple[Floats, Floats]:
     """Seconds of every phase that uses links, 0 of the others, and their sum for each job."""
     phase_start, flow_start, alone_s = jobs.phase_start, jobs.flow_start, jobs.alone_s
     linked, total = np.zeros(len(alone_s)), np.zeros(len(phase_start) - 1)
@@ -77,7 +77,7 @@ def company_of(load: Floats, path: Ints32, first: int, last: int, nic_flows: flo
 
 
 @kernel
-def sample(jobs: Laid, drawn: Drawn, load: Floats, seen: Seen) -> None:
+def sample(jobs: LaidJobs, drawn: DrawnMoments, load: Floats, seen: SeenPhases) -> None:
     """Fill what every job sees in every snapshot; `load` comes in empty and is left so.
 
     Flows that are done before the end of their round (`lasts`) are no longer there at its end.

@@ -12,7 +12,7 @@ import numpy as np
 from ropewalk.arrays import Flags, Floats, Ints
 from ropewalk.compiled import kernel
 from ropewalk.tenancy.pacing._sharing_kernel import company_of, over_links, phase_at, put, tried
-from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
+from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, SeenPhases
 
 
 class Turns(NamedTuple):
@@ -26,7 +26,7 @@ class Turns(NamedTuple):
 
 
 @kernel
-def _before(jobs: Laid) -> Floats:
+def _before(jobs: LaidJobs) -> Floats:
     """Seconds of a job's iteration that are over when a phase begins."""
     before = np.zeros(len(jobs.alone_s))
     for job in range(len(jobs.phase_start) - 1):
@@ -38,7 +38,7 @@ def _before(jobs: Laid) -> Floats:
 
 
 @kernel
-def look_in_turns(turns: Turns, jobs: Laid, drawn: Drawn, load: Floats, seen: Seen) -> None:
+def look_in_turns(turns: Turns, jobs: LaidJobs, drawn: DrawnMoments, load: Floats, seen: SeenPhases) -> None:
     """As `sample`, with jobs that take turns."""
     group, shift_s, period_s, near = turns.group, turns.shift_s, turns.period_s, turns.near
     phase_start, flow_start, path, share, lasts = jobs.phase_start, jobs.flow_start, jobs.path, jobs.share, jobs.lasts

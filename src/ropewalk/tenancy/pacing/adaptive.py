@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from ropewalk.arrays import Floats
-from ropewalk.tenancy.pacing._adaptive_kernel import Carried, Switches, look_for_paths
-from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
+from ropewalk.tenancy.pacing._adaptive_kernel import CableFlows, SwitchCables, look_for_paths
+from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, SeenPhases
 from ropewalk.tenancy.pacing.moments import settled
 from ropewalk.tenancy.pacing.pace import Company, JobPace
 
@@ -19,10 +19,10 @@ from ropewalk.tenancy.pacing.pace import Company, JobPace
 def round_by_round(company: Company) -> list[JobPace]:
     """The pace of jobs whose flows choose a path anew in every round."""
     cables, core_cables, tiers = company.cables.astype(float), company.core_cables.astype(float), company.tiers
-    switches = Switches(cables, core_cables, tiers.pod_of_leaf, tiers.first_spine, tiers.first_core, tiers.end_core)
-    carried = Carried(*(np.zeros(one.shape) for one in (cables, cables, core_cables, core_cables)))
+    switches = SwitchCables(cables, core_cables, tiers.pod_of_leaf, tiers.first_spine, tiers.first_core, tiers.end_core)
+    carried = CableFlows(*(np.zeros(one.shape) for one in (cables, cables, core_cables, core_cables)))
 
-    def look(jobs: Laid, drawn: Drawn, load: Floats, seen: Seen) -> None:
+    def look(jobs: LaidJobs, drawn: DrawnMoments, load: Floats, seen: SeenPhases) -> None:
         look_for_paths(switches, carried, jobs, drawn, load, seen)
 
     return settled(company, look)

@@ -22,7 +22,7 @@ from ropewalk.tenancy.pacing._sharing_kernel import sample
 from ropewalk.tenancy.pacing._turns_kernel import Turns, look_in_turns
 from ropewalk.tenancy.pacing.affinity import Affinity, SharedLink, affinity
 from ropewalk.tenancy.pacing.circle import Demand, best_turns, mean_score, perimeter
-from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
+from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, SeenPhases
 from ropewalk.tenancy.pacing.moments import settled
 from ropewalk.tenancy.pacing.pace import Company, JobPace, alone
 
@@ -77,7 +77,7 @@ def _shifted(company: Company, step_s: float, periods: list[int], found: Affinit
             group[job], shift_s[job], period_s[job] = found.group[job], turn * step_s, periods[job] * step_s
     turns = Turns(group, shift_s, period_s, _near(footprints, len(company.load)))
 
-    def look(jobs: Laid, drawn: Drawn, load: Floats, seen: Seen) -> None:
+    def look(jobs: LaidJobs, drawn: DrawnMoments, load: Floats, seen: SeenPhases) -> None:
         look_in_turns(turns, jobs, drawn, load, seen)
 
     paces = settled(company, look)

@@ -11,7 +11,7 @@ from ropewalk.arrays import Floats, Ints, Ints32
 from ropewalk.tenancy.footprint import Footprint
 
 
-class Laid(NamedTuple):
+class LaidJobs(NamedTuple):
     """Jobs, phases and flows end to end; job j has phases from `phase_start[j]`, phase p flows from `flow_start[p]`."""
 
     phase_start: Ints
@@ -26,7 +26,7 @@ class Laid(NamedTuple):
     lasts: Floats
 
 
-class Drawn(NamedTuple):
+class DrawnMoments(NamedTuple):
     """Where jobs are in each snapshot.
 
     Job j is `moment[j]` of the way through its iteration, which begins with its communication; `window_s` is how long
@@ -40,7 +40,7 @@ class Drawn(NamedTuple):
     probe: Floats
 
 
-class Seen(NamedTuple):
+class SeenPhases(NamedTuple):
     """What is found for every (job, snapshot).
 
     How much longer the probed phase takes than alone, how many of its flows meet others, and which phase that is, -1
@@ -52,10 +52,10 @@ class Seen(NamedTuple):
     probed: Ints
 
 
-def laid(footprints: Sequence[Footprint]) -> Laid:
+def laid(footprints: Sequence[Footprint]) -> LaidJobs:
     """Jobs as the loops read them."""
     flows = np.concatenate([np.diff(one.flow_start) for one in footprints])
-    return Laid(
+    return LaidJobs(
         np.concatenate([[0], np.cumsum([len(one.exchange) for one in footprints])]).astype(np.int64),
         np.concatenate([one.floor_s for one in footprints]),
         np.concatenate([one.flow_s for one in footprints]),
@@ -69,7 +69,7 @@ def laid(footprints: Sequence[Footprint]) -> Laid:
     )
 
 
-def nothing_seen(jobs: int, snapshots: int) -> Seen:
+def nothing_seen(jobs: int, snapshots: int) -> SeenPhases:
     """Room for what jobs will see."""
     shape = (jobs, snapshots)
-    return Seen(np.ones(shape), np.zeros(shape), np.zeros(shape, np.int64))
+    return SeenPhases(np.ones(shape), np.zeros(shape), np.zeros(shape, np.int64))

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from ropewalk.arrays import Floats
 from ropewalk.tenancy.footprint import Footprint
 from ropewalk.tenancy.pacing._sharing_kernel import sample
-from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen, laid, nothing_seen
+from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, SeenPhases, laid, nothing_seen
 from ropewalk.tenancy.pacing.pace import Company, JobPace, alone
 
 SNAPSHOTS = 48
@@ -44,7 +44,7 @@ SETTLED = 0.005
 """Iteration times that change by less than this part between sweeps have settled."""
 
 
-Look = Callable[[Laid, Drawn, Floats, Seen], None]
+Look = Callable[[LaidJobs, DrawnMoments, Floats, SeenPhases], None]
 """Fills what jobs see at drawn moments: the contract of `sample`."""
 
 
@@ -66,7 +66,7 @@ def settled(company: Company, look: Look, *, of_rates: bool = False) -> list[Job
     seen = nothing_seen(len(footprints), company.moments.shape[2])
     moment, probe = np.ascontiguousarray(company.moments[:, 0]), np.ascontiguousarray(company.moments[:, 1])
     found_s, iteration_s = alone_s.copy(), np.array([one.alone_iteration_s for one in footprints])
-    drawn = Drawn(found_s, iteration_s.copy(), moment, probe)
+    drawn = DrawnMoments(found_s, iteration_s.copy(), moment, probe)
     for _ in range(MOST_SWEEPS):
         look(jobs, drawn, company.load, seen)
         before = iteration_s.copy()

@@ -15,7 +15,7 @@ from ropewalk.arrays import Floats
 from ropewalk.tenancy.pacing._priority_kernel import look_by_level
 from ropewalk.tenancy.pacing.compression import compressed
 from ropewalk.tenancy.pacing.intensity import priorities, rival_of
-from ropewalk.tenancy.pacing.laid import Drawn, Laid, Seen
+from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, SeenPhases
 from ropewalk.tenancy.pacing.moments import settled
 from ropewalk.tenancy.pacing.pace import Company, JobPace, alone
 
@@ -51,7 +51,7 @@ def at_levels(company: Company, level: NDArray[np.int64]) -> list[JobPace]:
     loads = np.zeros((count, len(company.load)))
     rate = np.ones((len(company.footprints), company.moments.shape[2]))
 
-    def look(jobs: Laid, drawn: Drawn, load: Floats, seen: Seen) -> None:
+    def look(jobs: LaidJobs, drawn: DrawnMoments, load: Floats, seen: SeenPhases) -> None:
         look_by_level(level, loads, rate, KEPT, jobs, drawn, load, seen)
         np.divide(seen.stretch, rate.mean(axis=1)[:, None], out=seen.stretch)
 
