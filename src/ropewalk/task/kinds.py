@@ -122,7 +122,7 @@ class Use:
     """Where a library chooses: let this algorithm run with the least latency and the most bandwidth that any size has.
     """
     shares_adders: bool = True
-    """Where rounds flow together: do collectives that are under way at once take turns at the adders of ranks?"""
+    """Where rounds flow together: do collectives that are under way together take turns at the adders of ranks?"""
 
     def written(self, template: Template) -> Template:
         """A template as it is used here."""

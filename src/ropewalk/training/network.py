@@ -179,7 +179,7 @@ def use_on(step: Step, fabric: Fabric, use: NetworkUse) -> Use:
         transport=transport,
         mode=use.collectives,
     )
-    # What a gang of quick steps has is alike: collectives of several purposes do not share adders, launches do.
+    # As in quick steps, every collective has the adder to itself, unless launches of gradients are under way together.
     return replace(used, library=use.library_beside_packets(), shares_adders=hands_over(step))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ropewalk.collectives.mixer import FREE, Mixer
@@ -11,6 +12,7 @@ from ropewalk.hardware import read_cluster
 from ropewalk.plans import read_plan, write_plan
 from ropewalk.sim.level import LevelUse
 from ropewalk.strategy import ORDERS, Order, Strategy
+from ropewalk.task.lockstep import ADDER
 from ropewalk.training import NetworkUse, TrainingQuestion, answer, transport_of
 from ropewalk.training.planned import plan_of, question_of
 from ropewalk.training.quick import QuickSteps
@@ -64,6 +66,15 @@ def test_launches_that_are_under_way_together_share_the_adder(order):
     added_s = 7 / 8 * 2 * found.workload.trained_parameters() / 1e9
     assert added_s < found.statistics.step_time_s < 2 * added_s
     assert found.statistics.step_time_s > 5 * answer(asked).statistics.step_time_s
+
+
+@pytest.mark.parametrize(("order", "purposes"), [("priority", 2), ("one-stream", 2), ("buckets", 0), ("streamed", 0)])
+def test_collectives_of_all_purposes_share_an_adder_only_where_launches_overlap(order, purposes):
+    network = NetworkUse(algorithm="ring", transport=replace(transport_of("h200"), mixer=Mixer(2e9)))
+    usual = Strategy(order=ORDERS[order].make)
+    run = answer(replace(ASKED, pipeline=1, usual=usual, network=network)).run
+    adds = np.flatnonzero(run.trace.graph.stream == ADDER)
+    assert len(np.unique(run.step.stream[run.operation_of_task[adds]])) == purposes
 
 
 def test_compute_exposed_communication_and_bubbles_add_up_where_adds_are_tasks():
