@@ -45,7 +45,7 @@ def _to_get_past(state: State, job: ServedJob) -> str:
     if job.expected_s is None:
         known = f"backfill assumes {DEFAULT_RUN_S / 3600:g} h"
         return f"{usual}, or submit it with the time it is expected to run: {known}"
-    return f"{usual}, or ask for fewer GPUs or less time: backfill lets past who fits and holds up nobody ahead"
+    return f"{usual}, or ask for fewer GPUs or less time: backfill starts jobs that fit and delay none ahead"
 
 
 def lacking(state: State, job: ServedJob, lack: Waiting) -> dict[str, Any]:

@@ -28,6 +28,7 @@ def job(state: State, asked: ReceivedRequest) -> dict[str, Any]:
 
 
 def job_in_full(state: State, found: ServedJob) -> dict[str, Any]:
+    """A job that is known, with what it has reported about its speed."""
     return answers.job_answer(state, found) | {"speed": speed_document(found, history=True)}
 
 

@@ -119,7 +119,7 @@ def _check_empty(state: State, policy: str) -> None:
     if running or out.leafs or out.links:
         what = f"{listed(running)} run{'s' * (len(running) == 1)}" if running else "leafs or links are out of service"
         raise Refused(
-            "conflict", f"{what}, and leafs are others under {policy}",
+            "conflict", f"{what}, and leafs are different ones under {policy}",
             "wait until jobs have ended, and return leafs and links to service", {"jobs": running},
         )  # fmt: skip
 

@@ -242,7 +242,7 @@ def rehashed(moment: Moment, port: int) -> Moment:
 
 
 def _scale(question: AgreementQuestion, moment: Moment) -> float:
-    """That of the question, if packets of this moment are not too many then; else the largest that fits."""
+    """The scale of the question, refused where it has too many packets; without one, the largest that fits."""
     wires = wires_of(moment, question.hop_latency_s)
     together = written_together(wires, moment.tenants, iterations_of(moment, question.iterations))
     if question.scale is not None:
