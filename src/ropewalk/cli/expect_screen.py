@@ -46,7 +46,7 @@ def _print_diagnosis(found: Diagnosis, names: tuple[str, ...]) -> None:
     for line in (headline(found), *explanation(found)):
         typer.echo(line)
     rows = [(one, row) for one in found.series for row in one.rows]
-    rows.sort(key=lambda pair: pair[1].rank)
+    rows.sort(key=lambda pair: pair[1].place)
     typer.echo(f"\n{'benchmark':<15} {'size (B)':>12} {'busbw (GB/s)':>12}   {'healthy':<19} {'state':<8} GPUs")
     for one, row in rows[:MOST_ROWS]:
         low, high = (value * GB for value in row.healthy_busbw)

@@ -43,8 +43,8 @@ class JudgedMeasurement:
         return "fast" if self.measured.seconds < self.healthy.low else "healthy"
 
     @property
-    def rank(self) -> tuple[bool, float, int]:
-        """Its place among others: wrong results first, then what falls short most."""
+    def place(self) -> tuple[bool, float, int]:
+        """Its place in a sorted table: wrong results first, then what falls short most."""
         return not self.measured.wrong, -self.measured.seconds / self.healthy.high, self.measured.size_bytes
 
     @property

@@ -7,10 +7,10 @@ from ropewalk.expect.series import Series
 
 MOST_GPUS_NAMED = 4
 CORRUPTED = (
-    "data are corrupted on the way, which no slow part explains: look for Xid messages and ECC errors of the GPUs "
-    "(dmesg, nvidia-smi -q -d ECC) and run nccl-tests for pairs of GPUs to find the one"
+    "data are corrupted in transit or in memory, which no slow part explains: look for Xid messages and ECC errors of "
+    "the GPUs (dmesg, nvidia-smi -q -d ECC), and run nccl-tests on pairs of GPUs to find the faulty one"
 )
-"""Where nccl-tests found values that are wrong."""
+"""What to do where nccl-tests found wrong values."""
 
 
 def headline(found: Diagnosis) -> str:

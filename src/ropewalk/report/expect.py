@@ -25,7 +25,7 @@ def expect_page(answer: ExpectAnswer) -> str:
     cluster, found = answer.question.cluster, answer.diagnosis
     title = f"What {cluster.gpus} GPUs should show" if found is None else _capital(headline(found))
     measured = [] if found is None else [(one, row) for one in found.series for row in one.rows]
-    measured.sort(key=lambda pair: pair[1].rank)
+    measured.sort(key=lambda pair: pair[1].place)
     return render(
         "expect.html",
         title=f"{title}: {cluster.said}",

@@ -100,7 +100,7 @@ def test_wrong_results_are_unhealthy_however_fast_they_come(servers, times, also
     found = judged(servers, [measurement])
     assert not found.healthy
     assert headline(found) == f"unhealthy: 1 of 1 measurement has wrong results{also}"
-    assert explanation(found)[0].startswith("data are corrupted on the way")
+    assert explanation(found)[0].startswith("data are corrupted in transit or in memory")
     assert (found.best is None) == (times == 1.0)
     assert found.series[0].rows[0].state == "wrong"
 
