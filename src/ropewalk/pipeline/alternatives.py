@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import product
 
 from ropewalk.errors import StrategyError
+from ropewalk.interrupts import unwrapped_interrupts
 from ropewalk.pipeline.answer import BEHIND, DATA_PARALLEL, PipelineAlternative
 from ropewalk.pipeline.contest import Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
@@ -27,19 +28,35 @@ MOST_GPUS_RELEASED = 64
 
 
 def alternatives(contest: Contest) -> tuple[PipelineAlternative, ...]:
-    """Every baseline; those under the same terms also enter the contest."""
+    """Every baseline; those under the same terms also enter the contest. Interrupted, it leaves other planners out."""
     costs = contest.costs
+    others = (
+        ("straight", "one GPU per stage, stages as even as possible", even_stages, EARLY_BACKWARD),
+        ("gpipe", "GPipe: stages as even as possible, all forward passes before backward", even_stages, ("gpipe",)),
+        ("pipedream", "PipeDream's planner, in a synchronous pipeline", _pipedream, EARLY_BACKWARD),
+        ("dapple-released", "DAPPLE's released planner", released_stages, EARLY_BACKWARD),
+    )
     return (
         _data_parallel(contest),
         _data_parallel_behind(costs),
-        of_stages(contest, "straight", "one GPU per stage, stages as even as possible", even_stages, EARLY_BACKWARD),
-        of_stages(contest, "gpipe", "GPipe: stages as even as possible, all forward passes before "
-            "backward", even_stages,
-                   ("gpipe",)),
-        of_stages(contest, "pipedream", "PipeDream's planner, in a synchronous pipeline", _pipedream, EARLY_BACKWARD),
-        of_stages(contest, "dapple-released", "DAPPLE's released planner", released_stages, EARLY_BACKWARD),
+        *(_unless_interrupted(contest, *other) for other in others),
         *_by_schedule(contest),
-    )  # fmt: skip
+    )
+
+
+def _unless_interrupted(
+    contest: Contest, name: str, what: str, stages_of: Callable[[Costs], tuple[Part, ...]], schedules: tuple[str, ...]
+) -> PipelineAlternative:
+    """`of_stages`, as long as nobody has ended the search: then the best plan so far is not waited for."""
+    if not contest.interrupted:
+        try:
+            with unwrapped_interrupts():
+                return of_stages(contest, name, what, stages_of, schedules)
+        except KeyboardInterrupt:
+            if contest.best is None:
+                raise
+            contest.interrupted = True
+    return PipelineAlternative(name, what, None, "interrupted")
 
 
 def _data_parallel(contest: Contest) -> PipelineAlternative:

@@ -55,6 +55,11 @@ class PipelineSearch:
     """What was left out to stay within reason."""
 
 
+def interrupted_after(plans: int) -> PipelineSearch:
+    """A search that somebody ended when so many plans were timed."""
+    return PipelineSearch(False, plans, ("interrupted: this is the best so far",))
+
+
 @dataclass(frozen=True, eq=False)
 class PipelineAnswer:
     """The best plan that was found for a model on machines, beside all others."""

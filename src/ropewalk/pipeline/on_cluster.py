@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from ropewalk.errors import StrategyError
 from ropewalk.hardware import Cluster
-from ropewalk.pipeline.answer import BEHIND, PipelineAnswer, SimulatedPlan
+from ropewalk.interrupts import unwrapped_interrupts
+from ropewalk.pipeline.answer import BEHIND, PipelineAnswer, SimulatedPlan, interrupted_after
 from ropewalk.pipeline.judge import Judged
 from ropewalk.pipeline.strategy import strategy_of
 from ropewalk.progress import Count
@@ -59,7 +60,13 @@ def on_cluster(
             network=network or NetworkUse(),
         )
         try:
-            training = simulated(question)
+            with unwrapped_interrupts():
+                training = simulated(question)
+        except KeyboardInterrupt:
+            if not any(run.judged.plan.schedule in answer.terms.schedules for run in runs):
+                raise
+            answer = replace(answer, searched=interrupted_after(answer.searched.plans))
+            break
         except StrategyError as error:
             refused.append(error)
         else:

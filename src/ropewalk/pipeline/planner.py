@@ -15,7 +15,7 @@ from math import inf
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.interrupts import unwrapped_interrupts
 from ropewalk.pipeline.alternatives import alternatives
-from ropewalk.pipeline.answer import PipelineAnswer, PipelineSearch
+from ropewalk.pipeline.answer import PipelineAnswer, PipelineSearch, interrupted_after
 from ropewalk.pipeline.contest import Contest, with_pieces
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.exact import is_small, search_all
@@ -68,7 +68,7 @@ def plan(
 
 def _how_far(contest: Contest, width: Width) -> PipelineSearch:
     if contest.interrupted:
-        return PipelineSearch(False, contest.timed, ("interrupted: this is the best so far",))
+        return interrupted_after(contest.timed)
     exact = is_small(contest.costs)
     return PipelineSearch(exact, contest.timed, () if exact else width.restrictions(contest.costs))
 

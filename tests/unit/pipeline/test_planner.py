@@ -4,15 +4,18 @@ import pytest
 from plan_brute_force import brute_force
 
 from ropewalk.errors import StrategyError
-from ropewalk.pipeline import planner
+from ropewalk.hardware import read_cluster
+from ropewalk.pipeline import alternatives, on_cluster, planner
 from ropewalk.pipeline.alternatives import of_stages
 from ropewalk.pipeline.contest import Contest
 from ropewalk.pipeline.costs import Costs
 from ropewalk.pipeline.links import Machines
 from ropewalk.pipeline.planner import plan
 from ropewalk.pipeline.profile import from_states
+from ropewalk.pipeline.question import PipelineQuestion
 from ropewalk.pipeline.state_groups import every_state, grouped
 from ropewalk.pipeline.state_prices import WorkloadPrices
+from ropewalk.pipeline.study import answer as answer_pipeline
 from ropewalk.pipeline.terms import Terms
 from ropewalk.pipeline.width import Width, width_for
 from ropewalk.strategy.part import Part
@@ -44,6 +47,41 @@ def test_an_interrupted_search_gives_the_best_so_far(monkeypatch):
     monkeypatch.setattr(planner, "_straight", stopped)
     with pytest.raises(KeyboardInterrupt):
         plan(HEAVY_END, FOUR_MACHINES, Terms(64, 8, whole_samples=False))
+
+
+def test_ctrl_c_while_other_planners_work_keeps_the_best_and_leaves_them_out(monkeypatch):
+    def stopped(_):
+        raise KeyboardInterrupt
+
+    terms = Terms(64, 8, whole_samples=False)
+    whole = plan(HEAVY_END, FOUR_MACHINES, terms)
+    monkeypatch.setattr(alternatives, "_pipedream", stopped)
+    answer = plan(HEAVY_END, FOUR_MACHINES, terms)
+    assert answer.step_s == whole.step_s
+    assert answer.searched.restrictions == ("interrupted: this is the best so far",)
+    reasons = {other.name: other.reason for other in answer.alternatives}
+    assert (reasons["pipedream"], reasons["dapple-released"]) == ("interrupted", "interrupted")
+    assert answer.alternative("straight").judged is not None
+
+
+def test_ctrl_c_while_plans_are_simulated_keeps_those_that_were(monkeypatch):
+    question = PipelineQuestion(
+        "gpt:layers=2,hidden=128,heads=4,vocabulary=512", read_cluster("1x2"), batch=4, sequence=32
+    )
+    real, run = on_cluster.simulated, []
+
+    def simulated(asked):
+        if len(run) == 2:
+            raise KeyboardInterrupt
+        run.append(asked)
+        return real(asked)
+
+    monkeypatch.setattr(on_cluster, "simulated", simulated)
+    found = answer_pipeline(question)
+    assert found.searched.restrictions == ("interrupted: this is the best so far",)
+    assert len({id(one.training) for one in found.simulated}) == 2
+    with pytest.raises(KeyboardInterrupt):
+        answer_pipeline(question)
 
 
 def test_data_parallelism_wins_where_weights_are_light():
