@@ -47,7 +47,8 @@ def on_cluster(
     The fastest come first, plans of others with schedules that were not asked for behind them.
     """
     chosen = contenders(answer, subject, cluster.gpus)
-    runs, refused = [], []
+    runs: list[SimulatedPlan] = []
+    refused: list[StrategyError] = []
     for number, (strategy, plans) in enumerate(chosen.items()):
         if progress is not None:
             progress(number, len(chosen))
