@@ -141,7 +141,10 @@ def read_jobs(path: Path, asked: ReplayOptions, plant: Plant, *, reorder: bool =
     mix = None if asked.mix is None else mix_named(asked.mix)
     selection = Selection(most_gpus=asked.largest, first=asked.first)
     trace = read_trace(path, asked.trace_format, selection=selection)
-    notes = [f"{count} jobs of {path.name} were left out: {why}" for why, count in trace.skipped]
+    notes = [
+        f"{count} {'job' if count == 1 else 'jobs'} of {path.name} {'was' if count == 1 else 'were'} left out: {why}"
+        for why, count in trace.skipped
+    ]
     jobs = reordered(trace.jobs, asked.seed) if reorder else trace.jobs
     if asked.prepare:
         jobs = prepare(jobs, VCLOS_STUDY, asked.seed)

@@ -11,6 +11,7 @@ from ropewalk.report import quantity
 from ropewalk.report.cluster_charts import distribution_chart, means_chart, over_time_chart, reasons_chart
 from ropewalk.report.cluster_map import cluster_map
 from ropewalk.report.cluster_verdict import (
+    COMMON,
     against_common,
     group_rows,
     headline,
@@ -23,7 +24,7 @@ from ropewalk.report.cluster_verdict import (
 )
 from ropewalk.report.cluster_words import duration, reason
 from ropewalk.report.page import render
-from ropewalk.tenancy.compared import Comparison
+from ropewalk.tenancy.compared import IDEAL, Comparison
 from ropewalk.tenancy.policies import Policy
 from ropewalk.tenancy.record import BEHIND_HEAD, JobRecord
 from ropewalk.tenancy.spread import Spread
@@ -31,6 +32,8 @@ from ropewalk.tenancy.study import ClusterStudy
 
 GPU_HOUR = 2.0
 """Dollars for an hour of a GPU, unless told otherwise."""
+MOST_MEANS = 6
+"""Policies whose mean completion the first paragraph tells one by one."""
 MOST_WAITING = 20
 """Jobs in the table of those that waited longest."""
 
@@ -86,15 +89,24 @@ def has_deadlines(found: Comparison) -> bool:
 
 def lead(found: Comparison) -> str:
     """The most telling numbers in a sentence or two."""
-    parts = [
-        f"{duration(found.spread(one.name, 'mean_jct_s').mean)} under {one.name}"
-        for one in found.policies
-        if not found.starts_none(one.name)
+    started = [one.name for one in found.policies if not found.starts_none(one.name)]
+    named = started if len(started) <= MOST_MEANS else [name for name in started if name in _telling(found)]
+    means = {name: found.spread(name, "mean_jct_s").mean for name in started}
+    parts = [f"{duration(means[name])} under {name}" for name in named]
+    others = [
+        mean for name, mean in means.items() if name not in named and found.starts_as_many(name, found.verdict.best)
     ]
+    if others:
+        parts.append(f"{duration(min(others))} to {duration(max(others))} under {len(others)} others")
     plant = found.first.plant
     where = f"{quantity.count(plant.gpus)} GPUs under {quantity.count(plant.leafs)} leafs"
     more = " ".join(one for one in (against_common(found), not_ranked(found)) if one)
     return f"Mean completion on {where}: {', '.join(parts)}." + (f" {more}" if more else "")
+
+
+def _telling(found: Comparison) -> set[str | None]:
+    """Policies whose means are told where there are too many for a sentence."""
+    return {found.verdict.best, found.verdict.runner_up, COMMON, IDEAL}
 
 
 @dataclass(frozen=True)

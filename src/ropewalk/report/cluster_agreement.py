@@ -106,10 +106,7 @@ def remarks(found: Agreement) -> list[str]:
     jobs = found.jobs
     paused = sum(job.paused_by_others > 0 for job in jobs)
     spread = sum(job.slowed_by_pauses_alone for job in jobs)
-    said = [
-        f"Pause frames behind which other jobs stand stop {quantity.count(paused)} of {quantity.count(len(jobs))}, and "
-        f"cost {quantity.count(spread)} of them more than 1 % that nobody costs them as flows."
-    ]
+    said = [_pauses_said(paused, spread, len(jobs))]
     if found.empty_s:
         said.append(
             f"At {quantity.count(len(found.empty_s))} more moments no job used a link between switches, the first at "
@@ -124,25 +121,41 @@ def remarks(found: Agreement) -> list[str]:
     return said
 
 
+def _pauses_said(paused: int, spread: int, jobs: int) -> str:
+    """How many jobs the pause frames of others reach, and whom these slow down although flows do not.
+
+    >>> _pauses_said(0, 0, 5)
+    'No job is paused because of other jobs.'
+    >>> _pauses_said(3, 1, 5)
+    'Pause frames caused by other jobs reach 3 of 5 jobs; 1 takes over 1 % longer for them, unlike as flows.'
+    """
+    if not paused:
+        return "No job is paused because of other jobs."
+    longer = f"{quantity.count(spread)} {'takes' if spread == 1 else 'take'} over 1 % longer for them, unlike as flows"
+    return (
+        f"Pause frames caused by other jobs reach {quantity.count(paused)} of {quantity.count(jobs)} jobs; "
+        f"{longer if spread else 'none takes over 1 % longer for them alone'}."
+    )
+
+
 def points_chart(found: Agreement) -> Chart:
     """Every job at every moment: the replay and flows over packets."""
     return Chart(
         "points",
         "Iterations of every job at every moment by the replay and as flows, against packets",
-        (View("times over a quiet network", _points(found)),),
+        (View("time added by the network", _points(found)),),
         (
             Swatch("by the replay", REPLAY, "circle", group="replay"),
             Swatch("as flows", FLOWS, "circle", group="flow"),
         ),
-        caption="Times over those on a quiet network. Points on the line agree with packets; below it, packets take "
-        "longer.",
+        caption="What the network adds to an iteration, in percent of one on a quiet network. Points on the line agree "
+        "with packets; below it, packets take longer.",
     )
 
 
 def _points(found: Agreement) -> Figure:
     jobs = [(moment, job) for moment in found.moments for job in moment.over_links]
-    packets = [job.packet for _, job in jobs]
-    most = max([*packets, *(job.replay for _, job in jobs), *(job.flow for _, job in jobs)])
+    most = max(max(job.packet, job.replay, job.flow) - 1 for _, job in jobs) or 0.01
     line = {
         "type": "scatter", "mode": "lines", "name": "agree", "x": [0, most], "y": [0, most], "hoverinfo": "skip",
         "line": {"color": palette.INK.light, "width": 1, "dash": "dot"},
@@ -151,18 +164,24 @@ def _points(found: Agreement) -> Figure:
         "data": [line, *(_dots(kind, colour, jobs) for kind, colour in (("flow", FLOWS), ("replay", REPLAY)))],
         "layout": layout(
             420,
-            xaxis=value_axis("packet by packet", [most], lambda value: f"{value:.3g}", log=False),
-            yaxis=value_axis("by the replay, as flows", [most], lambda value: f"{value:.3g}", log=False),
+            xaxis=value_axis("added packet by packet", [most], _share, log=False),
+            yaxis=value_axis("added by the replay, as flows", [most], _share, log=False),
         ),
     }
 
 
+def _share(part: float) -> str:
+    return f"{100 * part:.3g} %"
+
+
 def _dots(kind: str, colour: palette.Colour, jobs: Sequence[tuple[MomentCompared, JobCompared]]) -> Figure:
     values = [getattr(job, kind) for _, job in jobs]
+    # Rings around dots: both are seen where they agree.
+    marker = {"symbol": "circle-open", "size": 11, "line": {"width": 2}} if kind == "flow" else {"size": 7}
     return {
         "type": "scatter", "mode": "markers", "name": kind, "legendgroup": kind, "cliponaxis": False,
-        "x": [job.packet for _, job in jobs], "y": values,
-        "marker": {"color": colour.light, "size": 7, "opacity": 0.8},
+        "x": [job.packet - 1 for _, job in jobs], "y": [value - 1 for value in values],
+        "marker": {"color": colour.light, "opacity": 0.8} | marker,
         "text": [
             f"{plain(job.name)} at {moment.at_s:,.0f} s: {value:.3f}, packets {job.packet:.3f}"
             for (moment, job), value in zip(jobs, values, strict=True)

@@ -27,7 +27,7 @@ def headline(found: Comparison) -> str:
         mean = found.spread(verdict.best, "mean_jct_s")
         return f"{quantity.count(jobs)} jobs complete in {duration(mean.mean)} on average under {verdict.best}"
     gain, count = verdict.gain, len(found.seeds)
-    if abs(gain.mean) < NEARLY:
+    if verdict.as_fast:
         return f"Jobs take as long under {verdict.best} as under {_some(verdict.as_fast)}, and no policy is faster"
     if count == 1:
         return (
@@ -80,7 +80,7 @@ def against_common(found: Comparison) -> str | None:
             differs.append(f"{percent(gain, absolute=True)} {change} than under {COMMON}{_chance(gain)}")
     if IDEAL in names and best != IDEAL and found.starts_as_many(best, IDEAL):
         behind = found.gain(best, IDEAL)
-        if abs(behind.mean) < NEARLY:
+        if abs(behind.mean) < NEARLY and behind.half_width < NEARLY:
             equals.append("on an ideal network")
         else:
             change = "later" if behind.mean < 0 else "sooner"

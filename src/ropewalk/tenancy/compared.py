@@ -2,8 +2,9 @@
 
 A policy chooses servers and links, and it says how flows find their paths. How long jobs take under it has two parts:
 what its placement costs where the network never holds anybody up (scheduling), and what the network adds to
-that (network). Both are against packed servers on an ideal network. Beside them stands what each network does to the
-running times of jobs that stand where and when they stood on the ideal one.
+that, also by circuits, cables and rules that jobs wait for (network). Both are against packed servers on an ideal
+network. Beside them stands what each network does to the running times of jobs that stand where and when they stood
+on the ideal one.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Verdict:
     gain: Spread | None = None
     """By which part the best is below the runner-up, seed by seed."""
     as_fast: tuple[str, ...] = ()
-    """Policies, the runner-up first, whose mean is that of the best."""
+    """Policies, the runner-up first, that are as fast as the best with every seed."""
     unranked: tuple[str, ...] = ()
     """Policies that can never start some jobs that others start: their means are over other jobs."""
 
@@ -156,8 +157,8 @@ class Comparison:
         if not others:
             return Verdict(best, unranked=unranked)
         gains = {name: self.gain(best, name) for name in others}
-        as_fast = tuple(name for name in others if abs(gains[name].mean) < NEARLY)
-        return Verdict(best, others[0], gains[others[0]], as_fast, unranked)
+        as_fast = tuple(name for name, gain in gains.items() if max(abs(gain.mean), gain.half_width) < NEARLY)
+        return Verdict(best, others[0], gains[others[0]], as_fast if others[0] in as_fast else (), unranked)
 
     def _geometric_mean(self, policy: str) -> float:
         values = np.array(self.spread(policy, "mean_jct_s").values)
@@ -239,10 +240,11 @@ def _one_seed(seed: int, question: ClusterQuestion, study: ClusterStudy, *, apar
 
 
 def _on_ideal(question: ClusterQuestion, policy: Policy, run: Timeline) -> Timeline:
-    """The replay of a policy's placements where no link holds anybody up."""
+    """The replay of a policy's placements where no link holds anybody up, and none must be set up first."""
     if policy.routing == IDEAL or max((job.slowdown for job in run.jobs), default=1.0) <= UNDISTURBED:
         return run
-    return _replayed(question, replace(policy, routing=IDEAL))
+    ready = replace(question.conditions, circuit_delay_s=0.0, patch_delay_s=0.0, rule_delay_s=0.0)
+    return _replayed(replace(question, conditions=ready), replace(policy, routing=IDEAL))
 
 
 def _replayed(question: ClusterQuestion, policy: Policy, study: ClusterStudy | None = None) -> Timeline:

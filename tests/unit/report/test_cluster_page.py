@@ -80,6 +80,18 @@ def test_policies_under_which_no_job_can_start_have_dashes_and_no_times(read_pag
     assert headline(of_one(alone)) == "No job can ever start under vclos and vclos-all-divisors"
 
 
+def test_means_over_fewer_jobs_are_not_what_others_are_compared_with():
+    """Without the job of 10 GPUs, the one of 2 is done long before: no measure for policies that start both."""
+    policies = policies_named(("vclos",), None, compare=True)
+    jobs = [Job("ten", 10, 0.0, 200, CHATTY), Job("two", 2, 0.0, 20, CHATTY)]
+    found = of_one(answer(ClusterQuestion(SMALL, jobs, policies, Conditions(), trace="tiny.csv")))
+    names = [policy.name for policy in found.policies]
+    texts = dict(zip(names, means_chart(found).views[0].figure["data"][1]["text"], strict=True))
+    assert texts["vclos"].endswith(", not all jobs")
+    assert texts["ideal"] == duration(found.spread("ideal", "mean_jct_s").mean), "the shortest that starts both"
+    assert texts["ecmp"].endswith("×")
+
+
 def test_gpus_and_links_of_the_map_never_belong_to_two_jobs(found):
     for policy, run in found.runs:
         drawn = list(rectangles(policy.plant(SMALL), run.jobs))
@@ -145,6 +157,16 @@ def test_the_headline_names_the_best_that_anybody_can_have_and_the_next(found):
     assert headline(hashed).endswith(" sooner than under ecmp (one seed, so no confidence interval)")
     assert " sooner than under ecmp" in (against_common(one) or "")
     assert "jobs complete in" in headline(of_one(replayed(isolate=("none",), compare=False)))
+
+
+def test_the_first_paragraph_names_the_means_that_matter_of_many_policies():
+    many = ("vclos", "laas", "vclos-all-divisors", "ocs-vclos-all-divisors")
+    one = of_one(replayed(isolate=many))
+    first = lead(one).split(". ")[0]
+    assert first.count(" under ") == 1 + 4 + 1
+    assert "under ecmp" in first
+    assert "under ideal" in first
+    assert first.endswith("under 4 others")
 
 
 def test_differences_that_seeds_do_not_tell_from_chance_say_so(found):

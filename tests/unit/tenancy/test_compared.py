@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ropewalk.report.cluster_verdict import not_ranked
-from ropewalk.tenancy.compared import Comparison, OneSeed, compare, of_one
+from ropewalk.tenancy.compared import Comparison, OneSeed, Verdict, compare, of_one
 from ropewalk.tenancy.frozen import frozen_slowdowns
 from ropewalk.tenancy.job import Job
 from ropewalk.tenancy.measures import MEASURES, by_model, by_size
@@ -71,6 +71,19 @@ def test_sharing_packed_servers_costs_the_network_alone_and_isolation_the_queue_
     costs = found.network_part("ecmp")
     assert costs is not None
     assert min(costs.values) > 0
+
+
+def test_circuits_cables_and_rules_that_jobs_wait_for_are_the_networks_part() -> None:
+    """Eight servers for a job of all: nobody chooses, so nothing is scheduling."""
+    jobs = [Job(f"j{number}", 16, 0.0, 50, CHATTY) for number in range(2)]
+    chosen = [POLICIES[name] for name in ("vclos", "ocs-vclos", "topoopt-one-panel", "ideal")]
+    slow = Conditions(circuit_delay_s=20.0, patch_delay_s=20.0, rule_delay_s=20.0)
+    found = compare(lambda seed: ClusterQuestion(WHERE, jobs, chosen, slow), range(1))
+    quiet_s = found.spread("ideal", "mean_jrt_s").mean
+    for policy in ("vclos", "ocs-vclos", "topoopt-one-panel"):
+        network, scheduling = found.network_part(policy), found.scheduling_part(policy)
+        assert network is not None and network.mean > 19.9 / quiet_s, policy  # noqa: PT018
+        assert scheduling is not None and scheduling.mean == pytest.approx(0.0, abs=1e-9), policy  # noqa: PT018
 
 
 def test_the_ideal_network_is_never_the_verdict(found: Comparison) -> None:
@@ -145,6 +158,27 @@ def test_seeds_count_alike_however_long_their_jobs_take(found: Comparison) -> No
     assert (verdict.best, verdict.runner_up) == ("vclos", "source")
     assert verdict.gain is not None
     assert verdict.gain.values == pytest.approx((0.2, -0.03))
+
+
+def test_policies_whose_means_agree_by_chance_are_tied_and_not_as_fast(found: Comparison) -> None:
+    def verdict(*source: float) -> Verdict:
+        first = replace(found.first, policies=(POLICIES["source"], POLICIES["vclos"]))
+        seen = found.seeds[0].policies
+        seeds = tuple(
+            replace(
+                found.seeds[0],
+                policies={
+                    name: {**seen[name], "mean_jct_s": value} for name, value in (("source", took), ("vclos", 10.0))
+                },
+            )
+            for took in source
+        )
+        return replace(found, first=first, seeds=seeds).verdict
+
+    assert verdict(10.0, 10.0, 10.0).as_fast == ("vclos",)
+    chance = verdict(8.0, 10.0, 12.5)
+    assert chance.as_fast == ()
+    assert chance.is_level
 
 
 def test_groups_and_waits_are_those_of_all_seeds(found: Comparison) -> None:
