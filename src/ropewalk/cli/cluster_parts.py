@@ -47,7 +47,8 @@ drain_command = _of_parts(
 restore_command = _of_parts("/v1/restore", "back in service", "Return drained parts to service.", HEALED)
 fail_command = _of_parts(
     "/v1/failures", "failed",
-    "Mark parts as failed: jobs that lost links get others where possible; jobs that lost GPUs end or are requeued.",
+    "Mark parts as failed: jobs that lost links get others where possible; jobs that lost GPUs, or circuits without "
+    "replacement, end or are requeued.",
 )  # fmt: skip
 repair_command = _of_parts("/v1/repairs", "repaired", "Mark failed parts as working again.", HEALED)
 

@@ -136,8 +136,8 @@ CLUSTER = {
     "restore": _at("cluster_parts", "restore_command", "Return drained parts to service.", LIVE),
     "fail": _at(
         "cluster_parts", "fail_command",
-        "Mark parts as failed: jobs that lost links get others where possible; jobs that lost GPUs end or are "
-        "requeued.",
+        "Mark parts as failed: jobs that lost links get others where possible; jobs that lost GPUs, or circuits "
+        "without replacement, end or are requeued.",
         LIVE,
     ),
     "repair": _at("cluster_parts", "repair_command", "Mark failed parts as working again.", LIVE),

@@ -126,6 +126,9 @@ def print_parts(answer: Document, word: str, concerned: str) -> None:
     became = answer.get("became", {})
     for job, what in became.items():
         say(f"{job}: {plain(what)}", soft_wrap=True)
+    if "failed" in became.values():
+        say("failed jobs lost GPUs, or circuits without replacement: submitted with --requeue they wait again instead",
+            soft_wrap=True)  # fmt: skip
     others = [job for job in answer["affected"] if job not in became]
     if others:
         say(f"{concerned}: {some(others)}", soft_wrap=True)

@@ -81,6 +81,20 @@ def test_what_people_read_names_what_they_need(by_file):
     assert "job-started j2" in by_file("events").stdout
 
 
+def test_a_job_that_ends_for_want_of_circuits_says_what_would_have_kept_it(ropewalk, tmp_path):
+    """All four spines of the pods that it is in: without one of them there are no circuits for it."""
+    tree = ("--fabric", "fat-tree:8", "--gpus-per-server", 2, "--policy", "ocs-vclos-pods")
+    for name, more, became in (("ends", (), "failed"), ("again", ("--requeue",), "requeued")):
+        state = ("--state", tmp_path / f"{name}.json")
+        assert ropewalk("cluster", "submit", "a", "--gpus", 24, *more, *state, *tree).code == 0
+        failed = ropewalk("cluster", "fail", "spine:agg0.0", *state)
+        assert f"j1: {became}" in failed.stdout
+        assert ("--requeue" in failed.stdout) == (became == "failed")
+    started = ropewalk("cluster", "status", "a", *state).stdout
+    assert "runs: ocs-pods, contention-free" in started, "in pods that have all their spines"
+    assert "agg0" not in started
+
+
 def test_two_jobs_of_one_name_are_told_apart_by_id(by_file):
     by_file("submit", "a", "--gpus", 2)
     by_file("submit", "a", "--gpus", 2)
