@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "recipes"))
@@ -18,6 +19,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "recipes"))
 import modern_calculon
 from calculon_answers import GET, Calculon
 from modern_runs import ModernRun, modern_runs
+
+EIGHT_BITS = ("fp8", "mxfp8")
 
 
 def main() -> None:
@@ -48,6 +51,12 @@ def main() -> None:
     print("\n=== by set")
     for name, several in sorted(errors.items()):
         print(_line(name, several))
+    together: dict[str, list[float]] = defaultdict(list)
+    for name, several in sorted(errors.items()):
+        for wider in _counted_with(*name.split()):
+            together[wider] += several
+    for name, several in sorted(together.items()):
+        print(_line(name, several))
     print(_line("all", [error for several in errors.values() for error in several]))
     if simumax:
         print(_line("SimuMax, rows whose predictions it publishes", simumax))
@@ -56,6 +65,18 @@ def main() -> None:
     if calculon is not None:
         print(_line("Calculon, rows that it can be asked about", theirs))
         print("Calculon, others:", ", ".join(f"{reason} {many}" for reason, many in unasked.most_common()))
+
+
+def _counted_with(gpu: str, sort: str, precision: str) -> Iterator[str]:
+    """Several sets together, as docs/validation.md counts them."""
+    yield f"{gpu}, all rows"
+    yield f"{sort}, all rows"
+    if gpu in ("H100", "B200"):
+        yield "H100 and B200, all rows"
+    if precision in EIGHT_BITS:
+        yield "8 bits, all rows"
+    if sort == "experts":
+        yield f"{gpu} experts, all rows"
 
 
 def _ask(calculon: Calculon, run: ModernRun, errors: list[float], unasked: Counter[str]) -> None:

@@ -209,7 +209,10 @@ PAIR_OF_MI300X = 64e9
 
 
 def all_reduce_s(run: PublishedRun) -> float:
-    """Seconds of one ring all-reduce of these bytes between these GPUs."""
+    """Seconds of one all-reduce of these bytes between these GPUs, by what NCCL chooses where a row names NCCL.
+
+    By a ring where it names that, under RCCL, and in vTrain's tables.
+    """
     wiring = WIRINGS[run.accelerator]
     pair = run.gpus == 2 and wiring.gpu == "mi300x"
     given = Given(
@@ -220,7 +223,9 @@ def all_reduce_s(run: PublishedRun) -> float:
     fabric = cluster.fabric()
     sketch = StepSketch(run.gpus)
     sketch.collective(Act.ALL_REDUCE, range(run.gpus), float(run.bytes))
-    use, step = NetworkUse(algorithm="ring").settled(wiring.gpu, cluster), sketch.step()
+    chooses = run.software.startswith("NCCL") and "Ring" not in run.software and "RCCL" not in run.software
+    use = NetworkUse(algorithm="nccl" if chooses else "ring").settled(wiring.gpu, cluster)
+    step = sketch.step()
     return run_on(step, expand_on(step, fabric, use), fabric, use).trace.makespan
 
 
@@ -228,12 +233,10 @@ def why_not_comparable(run: PublishedRun) -> str:
     """Why a row says nothing about this simulation; empty where it does."""
     if run.precision == "amp_fp8":
         return "FP8, which is not priced"
-    if "NVLS" in run.software and "Ring" not in run.software:
-        return "NVLS: switches add up, there is no ring"
     if "Tree" in run.software:
         return "a tree, on NICs of unknown speed"
-    if run.bytes and run.gpus > 1000:
-        return "algorithm not stated; NCCL makes trees of so many ranks"
+    if run.accelerator == "H20":
+        return "its owner asks why it is slow (NCCL issue 1244)"
     return "hardware not stated" if run.accelerator.startswith("unspecified") else ""
 
 
