@@ -16,7 +16,8 @@ from published_runs import QUESTIONS, is_calibration, predict, published_runs, w
 from ropewalk.device.device import device
 from ropewalk.device.held import held_to
 from ropewalk.training import TrainingQuestion
-from ropewalk.training.checked import Sort, sort_of
+from ropewalk.training.checked import BETWEEN, COLUMNS, CheckedRun, sort_of
+from ropewalk.training.traits import traits_of
 from ropewalk.workload.source import open_workload
 
 WRITTEN = Path(__file__).parent.parent / "src" / "ropewalk" / "training" / "data" / "checked_runs.csv"
@@ -25,39 +26,43 @@ OLD, SHORT = "llm-foundry", 2048
 priced and which nobody runs any more."""
 
 
-def rows() -> Iterator[tuple[str, Sort, int, float]]:
-    """Identity, sort, GPUs and error of every run."""
+def rows() -> Iterator[CheckedRun]:
+    """Every run beside its prediction."""
     for run in published_runs():
         if run.bytes or (run.set == OLD and run.sequence > SHORT) or is_calibration(run) or why_not_comparable(run):
             continue
         found = predict(run)
         assert found is not None
-        yield run.id, _sort(QUESTIONS[run.set](run)), run.gpus, found.error
+        yield _checked(run.id, QUESTIONS[run.set](run), found.error)
     for modern in modern_runs():
         if not modern.why_not():
-            question = modern.question()
-            yield modern.id, _sort(question), modern.gpus, modern.predicted_s() / modern.seconds - 1
+            yield _checked(modern.id, modern.question(), modern.predicted_s() / modern.seconds - 1)
     for number, step in enumerate(h200_steps(held_to("h200"))):  # as commands predict them; the limit costs at most 4 %
         if step.unseen:
-            yield f"h200-{number}", step.sort, 1, step.error("step_s")
+            yield CheckedRun(f"h200-{number}", step.sort, 1, step.error("step_s"), step.traits)
     for number, step in enumerate(h200_sustained_steps()):
         if step.unseen:
-            yield f"h200-sustained-{number}", step.sort, 1, step.error("step_s")
+            yield CheckedRun(f"h200-sustained-{number}", step.sort, 1, step.error("step_s"), step.traits)
 
 
-def _sort(question: TrainingQuestion) -> Sort:
-    return sort_of(
-        open_workload(str(question.model), 1, question.sequence), device(question.device), question.precision
-    )
+def _checked(name: str, question: TrainingQuestion, error: float) -> CheckedRun:
+    workload = open_workload(str(question.model), 1, question.sequence)
+    sort = sort_of(workload, device(question.device), question.precision)
+    traits = traits_of(workload, question.precision, question.strategy())
+    return CheckedRun(name, sort, question.gpu_count, error, traits)
 
 
 def main() -> None:
     with WRITTEN.open("w", encoding="utf-8", newline="") as file:
         out = csv.writer(file, lineterminator="\n")
-        out.writerow(["id", "architecture", "model", "bits", "stack", "clock", "gpus", "error"])
-        for name, sort, gpus, error in rows():
-            out.writerow([name, sort.architecture, sort.model, sort.bits, sort.stack, sort.clock, gpus, f"{error:.4f}"])
-            print(name, sort.said(), gpus, f"{error:+.1%}", flush=True)
+        out.writerow(COLUMNS)
+        for run in rows():
+            sort, traits = run.sort, run.traits
+            out.writerow([
+                run.id, sort.architecture, sort.model, sort.bits, sort.stack, sort.clock, run.gpus, f"{run.error:.4f}",
+                traits.sequence, BETWEEN.join(traits.parts),
+            ])  # fmt: skip
+            print(run.id, sort.said(), run.gpus, f"{run.error:+.1%}", *traits.parts, flush=True)
 
 
 if __name__ == "__main__":

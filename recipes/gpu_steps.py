@@ -11,7 +11,9 @@ from typing import Any
 
 from ropewalk.device.cost import StepCost, step_cost
 from ropewalk.device.pricer import pricer
+from ropewalk.strategy import Strategy
 from ropewalk.training.checked import Sort, sort_of
+from ropewalk.training.traits import Traits, traits_of
 from ropewalk.workload.kernel import rebuilt
 from ropewalk.workload.scan import Scan
 from ropewalk.workload.zoo import build
@@ -44,6 +46,7 @@ class MeasuredStep:
     measured_s: dict[str, float]
     predicted: StepCost
     sort: Sort
+    traits: Traits
     code: str = "transformers"
     day: str = ""
     """The set that it belongs to: `first`, and those that were predicted before they were measured."""
@@ -134,6 +137,7 @@ def _beside(rows: Iterable[Mapping[str, Any]], device: str) -> Iterator[Measured
             {part: float(row[part]) for part in PARTS if part in row},
             step_cost(workload, prices, row.get("optimiser", "adamw")),
             sort_of(workload, prices.device, row["precision"]),
+            traits_of(workload, row["precision"], Strategy()),
             row.get("code", "transformers"),
             row.get("set", ""),
         )

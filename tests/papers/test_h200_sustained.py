@@ -94,11 +94,11 @@ def test_updates_one_tensor_at_a_time_are_seen_where_there_are_hundreds(steps: l
 def test_steps_of_the_second_day_are_met_within_three_percent_in_the_median_and_nine_at_worst(
     steps: list[MeasuredStep],
 ) -> None:
-    """14 steps; the predictions made before are in docs/validation.md. Since then attention that PyTorch cannot fuse
-    and the random numbers of compiled dropout got prices, from other measurements: compiled BERT-large is unseen no
-    more, and compiled GPT-2 medium is now predicted 8 % too slow, not 6 %."""
+    """13 of 14 steps; the predictions made before are in docs/validation.md. Since then attention that PyTorch cannot
+    fuse and the random numbers of compiled dropout got prices, from other measurements: compiled BERT-large is unseen
+    no more, and compiled GPT-2 medium is now predicted 8 % too slow, not 6 %."""
     later = [step for step in steps if step.day == "later"]
-    assert len(later) == 14
+    assert len(later) == 13
     errors = [abs(step.error("step_s")) for step in later]
     assert statistics.median(errors) < 0.03
     assert max(errors) < 0.09

@@ -14,6 +14,7 @@ from ropewalk.routing import shortest
 from ropewalk.routing.listed import listed
 from ropewalk.strategy.seating import Manner, Seat, Seating
 from ropewalk.task.step import Act, Step, StepSketch
+from ropewalk.training.checked import Expected
 
 
 def circle(servers: int = 12, jumps: tuple[int, ...] = (1, 5), *, matched: bool = True) -> Wiring:
@@ -61,6 +62,7 @@ def plan_by_hand(model: str = "dlrm", servers: int = 12) -> PlanAnswer:
         wiring=wiring,
         routes=route_facts(timed.run.trace.routes),
         step_time_s=seconds,
+        expected=Expected(None, None, 0, "no comparable runs were checked"),
         compute_s=found.compute_s,
         exposed_communication_s=found.exposed_communication_s,
         estimate_s=0.9 * seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from ropewalk.errors import MemoryShortage
 if TYPE_CHECKING:
     from ropewalk.device.cost import StepCost
     from ropewalk.device.pricer import Pricer
+    from ropewalk.training.checked import Expected
     from ropewalk.workload.workload import Workload
 
 USUAL_BATCH = 8
@@ -57,25 +59,30 @@ def cost_command(
     from ropewalk.device.cost import step_cost
     from ropewalk.device.held import held_to
     from ropewalk.device.pricer import REFERENCE, pricer
+    from ropewalk.strategy import Strategy
     from ropewalk.strategy.memory import memory_on_one_gpu
+    from ropewalk.training.checked import interval_of_step
     from ropewalk.workload.files import write_workload
     from ropewalk.workload.source import open_workload
 
     batch = what.batch or USUAL_BATCH
     opened = open_workload(what.named(model), batch, what.seq)
-    prices = pricer(held_to(REFERENCE if device is None else device, power), what.dtype).sustained(opened)
+    named = held_to(REFERENCE if device is None else device, power)
+    prices = pricer(named, what.dtype).sustained(opened)
     needed = memory_on_one_gpu(opened, what.optimiser, prices.numbers).most
     if memory_check and needed > prices.device.memory_bytes:
         raise _shortage(opened, prices, what.optimiser, needed)
     cost = step_cost(opened, prices, what.optimiser)
+    expected = interval_of_step(cost.step_s, opened, named, what.dtype, Strategy(optimiser=what.optimiser), gpus=1)
     if workload is not None:
         write_workload(opened, workload)
         typer.echo(f"workload: {workload}", err=True)
     if json:
         memory = {"memory_bytes": needed, "memory_capacity_bytes": prices.device.memory_bytes}
-        print_json(cost.summary() | {"global_batch": batch, "sequence": opened.sequence or None} | memory)
+        size = {"global_batch": batch, "sequence": opened.sequence or None}
+        print_json(cost.summary() | {"interval": asdict(expected)} | size | memory)
     else:
-        _print(cost, batch, opened.sequence, show_layers=layers)
+        _print(cost, expected, batch, opened.sequence, show_layers=layers)
         console().print(
             f"memory: {units.show_size(needed)} of {units.show_size(prices.device.memory_bytes)}", style="dim"
         )
@@ -102,7 +109,7 @@ def _shortage(opened: Workload, prices: Pricer, optimiser: str, needed: float) -
     )
 
 
-def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> None:
+def _print(cost: StepCost, expected: Expected, batch: int, sequence: int, *, show_layers: bool) -> None:
     from rich import box
     from rich.table import Table
 
@@ -132,3 +139,4 @@ def _print(cost: StepCost, batch: int, sequence: int, *, show_layers: bool) -> N
     step = both + cost.update
     limit = "the host's launches" if step.host_s > step.gpu_s else "the GPU"
     out.print(f"limited by {limit}; costs {cost.source}; optimiser {cost.optimiser}", style="dim")
+    out.print(f"interval of the step: {expected.said()}", style="dim")

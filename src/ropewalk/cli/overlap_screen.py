@@ -43,6 +43,7 @@ def print_answer(found: OverlapAnswer, page: Path | None) -> None:
     if found.streams is not None:
         _print_streams(found.streams)
     say(f"costs: {found.tensors.source}", soft_wrap=True)
+    say(f"interval: {found.expected.said()}", soft_wrap=True)
     for note in found.notes:
         say(f"note: {note}", style="yellow", soft_wrap=True)
     if page is None:

@@ -47,6 +47,8 @@ def print_answer(found: PipelineAnswer, page: Path | None) -> None:
     looked = "the search was exhaustive" if found.searched.exact else "; ".join(found.searched.restrictions)
     say(f"search: {found.searched.plans} plans timed; {looked}", soft_wrap=True)
     say(f"costs: {found.profile.source}", soft_wrap=True)
+    if found.expected is not None:
+        say(f"interval: {found.expected.said()}", soft_wrap=True)
     if page is None:
         say("add --page pipeline.html for the timetable, --csv schedule.csv for PyTorch", style="dim")
 

@@ -58,6 +58,7 @@ def print_design(design: Design, *, hint: bool) -> None:
     seats = [f"{count} x {what}" for what, count in _seats(design).items()]
     say(f"layers: {', '.join(seats)}", soft_wrap=True)
     say(f"costs: {design.cost_source}", soft_wrap=True)
+    say(f"interval: {design.expected.said()}", soft_wrap=True)
     say(_search_in_words(design), soft_wrap=True)
     for note in design.notes:
         say(f"note: {note}", style="yellow", soft_wrap=True)

@@ -15,6 +15,7 @@ from ropewalk.codesign.question import PlanQuestion
 from ropewalk.documents import json_text
 from ropewalk.fabric.wiring import Wiring
 from ropewalk.strategy.seating import Seating
+from ropewalk.training.checked import Expected
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Design:
     routes: RouteFacts
     step_time_s: float
     """By flow simulation of the whole step."""
+    expected: Expected
+    """The interval around it."""
     compute_s: float
     """Mean over servers of the time in which they compute."""
     exposed_communication_s: float
@@ -86,6 +89,7 @@ class Design:
         return {
             "model": self.question.model,
             "step_time_s": self.step_time_s,
+            "interval": asdict(self.expected),
             "compute_s": self.compute_s,
             "exposed_communication_s": self.exposed_communication_s,
             "estimated_step_time_s": self.estimate_s,

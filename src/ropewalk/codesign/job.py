@@ -27,12 +27,14 @@ from ropewalk.device.pricer import pricer
 from ropewalk.errors import InputError
 from ropewalk.fabric.wiring import Wiring
 from ropewalk.hardware.prices import price_list
+from ropewalk.strategy import Strategy
 from ropewalk.strategy.placement import Placement
 from ropewalk.strategy.seating import Seating, strategy_of
 from ropewalk.strategy.server import Server
 from ropewalk.task.lower import lower
 from ropewalk.task.lower.seat_pricer import SeatPricer
 from ropewalk.task.step import Step
+from ropewalk.training.checked import Expected, interval_of_step
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.zoo.topoopt import JOBS
 
@@ -61,10 +63,17 @@ class PricedQuestion:
     def site(self) -> Site:
         return site_of(self.question)
 
+    def strategy(self, seating: Seating) -> Strategy:
+        return strategy_of(seating, self.pricer.batch, self.pricer.micro_batches, self.pricer.optimiser)
+
     def step(self, seating: Seating) -> Step:
-        pricer = self.pricer
-        strategy = strategy_of(seating, pricer.batch, pricer.micro_batches, pricer.optimiser)
-        return lower(pricer.workload, strategy, Placement(strategy), pricer)
+        strategy = self.strategy(seating)
+        return lower(self.pricer.workload, strategy, Placement(strategy), self.pricer)
+
+    def expected(self, seconds: float, seating: Seating) -> Expected:
+        """The interval around a step, from the errors of predictions for runs like it."""
+        cluster, workload, strategy = self.question.cluster, self.pricer.workload, self.strategy(seating)
+        return interval_of_step(seconds, workload, cluster.device, self.question.precision, strategy, gpus=cluster.gpus)
 
     def demands(self, seating: Seating) -> Demands:
         return priced_demands(self.pricer, seating)

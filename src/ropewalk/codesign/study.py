@@ -150,6 +150,7 @@ class _Study:
             wiring=wiring,
             routes=route_facts(rings.run.trace.routes),
             step_time_s=timed.seconds,
+            expected=planner.job.expected(timed.seconds, seating),
             compute_s=statistics.compute_s,
             exposed_communication_s=statistics.exposed_communication_s,
             estimate_s=planner.judge.estimated(seating, rings.network),

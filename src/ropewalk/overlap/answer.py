@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,6 +20,7 @@ from ropewalk.overlap.tuner import Tuned
 from ropewalk.overlap.ways import Way, whole
 from ropewalk.records import plain
 from ropewalk.strategy.order import Order
+from ropewalk.training.checked import Expected, interval_of_step
 
 AS_FAST = 1e-9
 """Parts of a step by which two ways may differ and still be equally fast; fewer launches decide then."""
@@ -58,6 +59,14 @@ class OverlapAnswer:
         """What the best is measured against: what frameworks do without being told, buckets or whole tensors."""
         names = {way.name for way in self.ways}
         return self.way("buckets" if "buckets" in names else "fifo")
+
+    @property
+    def expected(self) -> Expected:
+        """The interval around the best step, from the errors of predictions for runs like it."""
+        step = self.question.training
+        return interval_of_step(
+            self.best.time_s, self.question.workload, step.device, step.precision, step.usual, self.question.workers
+        )
 
     @property
     def exposed_s(self) -> float:
@@ -148,6 +157,7 @@ class OverlapAnswer:
             "compute_s": self.tensors.compute_s,
             "method": self.best.name,
             "step_time_s": self.best.time_s,
+            "interval": asdict(self.expected),
             "estimated_step_time_s": self.best.step_s,
             "lower_bound_s": self.bounds.step_s,
             "exposed_s": self.exposed_s,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ropewalk.hardware import as_json
@@ -12,6 +12,7 @@ from ropewalk.pipeline.profile import Profile
 from ropewalk.pipeline.terms import Terms
 from ropewalk.strategy import Strategy
 from ropewalk.training import TrainingAnswer
+from ropewalk.training.checked import Expected
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +88,11 @@ class PipelineAnswer:
         """The step of the best plan: simulated on the network where it was, otherwise by the clock."""
         return self.simulated[0].step_s if self.simulated else self.step_s
 
+    @property
+    def expected(self) -> Expected | None:
+        """The interval around the simulated step; None where only the clock has run."""
+        return self.simulated[0].training.expected if self.simulated else None
+
     def simulated_s(self, judged: Judged | None) -> float | None:
         """The simulated step of a plan, None where it was not simulated."""
         return next((run.step_s for run in self.simulated if run.judged is judged), None)
@@ -139,6 +145,7 @@ class PipelineAnswer:
             "global_batch": self.terms.global_batch,
             **_described(best, self.profile),
             "step_time_s": self.promised_s,
+            "interval": None if self.expected is None else asdict(self.expected),
             "estimated_step_time_s": self.step_s,
             "samples_per_s": best.plan.global_batch / self.promised_s,
             "simulated": bool(self.simulated),

@@ -114,6 +114,7 @@ def _facts(design: Design) -> list[tuple[str, str]]:
 
     return [
         ("Step time", quantity.seconds(design.step_time_s)),
+        ("Interval of the step time", design.expected.said()),
         ("Compute, mean over servers", part(design.compute_s)),
         ("Exposed communication", part(design.exposed_communication_s)),
         ("Waiting for other servers", part(idle)),

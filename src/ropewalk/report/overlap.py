@@ -128,6 +128,7 @@ def _facts(answer: OverlapAnswer) -> list[tuple[str, str]]:
     chosen = answer.tuned.best
     return [
         ("Step time", quantity.seconds(best.time_s)),
+        ("Interval of the step time", answer.expected.said()),
         ("Simulated on" if answer.is_simulated else "Estimated for", str(asked.cluster.network)),
         ("Lower bound", quantity.seconds(answer.bounds.step_s)),
         ("Compute", quantity.seconds(answer.tensors.compute_s)),

@@ -162,6 +162,7 @@ def _facts(answer: PipelineAnswer) -> list[tuple[str, str]]:
     shape = f"{len(sizes)} × {sizes[0]}" if len(set(sizes)) == 1 else ", ".join(map(str, sizes))
     return [
         ("Step time", quantity.seconds(answer.promised_s)),
+        *([] if answer.expected is None else [("Interval of the step time", answer.expected.said())]),
         ("Planner's estimate", quantity.seconds(answer.step_s)),
         ("Samples per second", quantity.rate(plan.global_batch / answer.promised_s)),
         ("Against data parallelism", "it does not fit" if gain is None else quantity.times(gain)),

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk import __version__
-from ropewalk.device.device import device
-from ropewalk.device.pricer import TABLE_SUFFIXES, Pricer
+from ropewalk.device.pricer import Pricer
 from ropewalk.fabric import Fabric
 from ropewalk.hardware import as_json as cluster_as_json
 from ropewalk.records import plain
@@ -21,7 +20,7 @@ from ropewalk.strategy.strategy import SERVER
 from ropewalk.task.auto import Chosen
 from ropewalk.task.expand import Expansion
 from ropewalk.task.transport import Transport
-from ropewalk.training.checked import Expected, expected, sort_of
+from ropewalk.training.checked import Expected, interval_of_step
 from ropewalk.training.collectives import GroupCollective, as_json
 from ropewalk.training.question import TrainingQuestion
 from ropewalk.workload.workload import Workload
@@ -72,11 +71,8 @@ class StepAnswer:
     @property
     def expected(self) -> Expected:
         """The interval around the step time, from the errors of predictions for runs like it."""
-        asked = self.question
-        if asked.device.lower().endswith(TABLE_SUFFIXES):
-            return Expected(None, None, 0, "costs are your own measurements")
-        sort = sort_of(self.workload, device(asked.device), asked.precision)
-        return expected(self.statistics.step_time_s, sort, self.gpus)
+        asked, seconds = self.question, self.statistics.step_time_s
+        return interval_of_step(seconds, self.workload, asked.device, asked.precision, self.strategy, self.gpus)
 
     def rank_names(self) -> list[str]:
         """Ranks as charts and traces name them."""

@@ -13,13 +13,20 @@ from functools import cache
 import numpy as np
 
 from ropewalk.arrays import Floats
-from ropewalk.device.device import Device, precision
+from ropewalk.device.device import Device, device, precision
+from ropewalk.device.pricer import TABLE_SUFFIXES
 from ropewalk.documents import packaged_text
 from ropewalk.documents.from_csv import table_records
 from ropewalk.errors import InputError
+from ropewalk.strategy import Strategy
+from ropewalk.training.traits import Traits, traits_of
 from ropewalk.units import show_seconds
 from ropewalk.workload.adapted import bare
 from ropewalk.workload.experts import Experts
+from ropewalk.workload.image import Convolution
+from ropewalk.workload.lstm import Lstm
+from ropewalk.workload.opaque import Measured
+from ropewalk.workload.operator import Operator
 from ropewalk.workload.workload import Workload
 
 FEWEST = 3
@@ -29,8 +36,17 @@ MANY = 10
 STUDENT = {3: 1.638, 4: 1.533, 5: 1.476, 6: 1.440, 7: 1.415, 8: 1.397, 9: 1.383}
 """Quantiles of Student's t at 90 %, by degrees of freedom: 80 % lie between minus and plus this many deviations."""
 FURTHER = 2
-"""A run on more GPUs than this many times the most that were checked is outside of what was checked."""
+"""A run on more GPUs than this many times the most that were checked is outside of what was checked, and so are longer
+sequences."""
 EAGER = "eager"
+MODELS = {
+    "dense": "dense transformers",
+    "experts": "mixtures of experts",
+    "recurrent": "recurrent models",
+    "samples": "models of images",
+    "others": "models of neither sequences nor images",
+}
+"""What `Sort.model` may be."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +55,7 @@ class Sort:
 
     architecture: str
     model: str
-    """`dense`, `experts`, or `samples` where samples are no sequences."""
+    """A key of `MODELS`."""
     bits: int
     """Of what products multiply."""
     stack: str
@@ -53,17 +69,28 @@ class Sort:
 
     def said(self) -> str:
         clock = "at full clock" if self.clock == "full" else "under a power limit"
-        model = {"dense": "dense transformers", "experts": "mixtures of experts", "samples": "models of images"}
-        return f"{model[self.model]} in {self.bits} bits on {self.architecture or 'this device'}, {self.stack}, {clock}"
+        where = self.architecture or "this device"
+        return f"{MODELS[self.model]} in {self.bits} bits on {where}, {self.stack}, {clock}"
 
 
 def sort_of(workload: Workload, device: Device, precision_name: str) -> Sort:
     """The sort of a run."""
-    operators = (bare(operator) for layer in workload.layers for operator in layer.operators)
-    mixed = any(isinstance(operator, Experts) for operator in operators)
-    model = "experts" if mixed else "dense" if workload.sequence else "samples"
     held = "held" if device.held_to is not None else "full"
-    return Sort(device.architecture, model, _bits(precision_name), workload.stack or EAGER, held)
+    return Sort(device.architecture, _model(workload), _bits(precision_name), workload.stack or EAGER, held)
+
+
+def _model(workload: Workload) -> str:
+    if _has(workload, Experts):
+        return "experts"
+    if _has(workload, Lstm):
+        return "recurrent"
+    if workload.sequence:
+        return "dense"
+    return "samples" if _has(workload, Convolution) else "others"
+
+
+def _has(workload: Workload, kind: type[Operator]) -> bool:
+    return any(isinstance(bare(operator), kind) for layer in workload.layers for operator in layer.operators)
 
 
 def _bits(name: str) -> int:
@@ -82,9 +109,12 @@ class CheckedRun:
     gpus: int
     error: float
     """Predicted against measured, minus 1."""
+    traits: Traits
 
 
-COLUMNS = ("id", "architecture", "model", "bits", "stack", "clock", "gpus", "error")
+COLUMNS = ("id", "architecture", "model", "bits", "stack", "clock", "gpus", "error", "sequence", "parts")
+BETWEEN = "; "
+"""Stands between the parts of a run in the table."""
 
 
 @cache
@@ -97,6 +127,7 @@ def checked_runs() -> tuple[CheckedRun, ...]:
             Sort(row["architecture"], row["model"], int(row["bits"]), row["stack"], row["clock"]),
             int(row["gpus"]),
             float(row["error"]),
+            Traits(int(row["sequence"]), tuple(row["parts"].split(BETWEEN)) if row["parts"] else ()),
         )
         for _, row in table_records(text, COLUMNS, "checked runs", InputError)
     )
@@ -111,11 +142,14 @@ class Expected:
     """None where nothing like it was checked."""
     runs: int
     why: str
+    outside: tuple[str, ...] = ()
+    """What of the step lies outside of what was checked on runs like it."""
 
     def said(self) -> str:
         if self.low_s is None or self.high_s is None:
             return f"none; {self.why}"
-        return f"{show_seconds(self.low_s)} to {show_seconds(self.high_s)}; {self.why}"
+        outside = f"; outside the checked range: {', '.join(self.outside)}" if self.outside else ""
+        return f"{show_seconds(self.low_s)} to {show_seconds(self.high_s)}; {self.why}{outside}"
 
 
 @dataclass(frozen=True)
@@ -156,18 +190,29 @@ def _inner(off: Floats) -> Floats:
     return np.array([-reach, reach])
 
 
-def expected(seconds: float, sort: Sort, gpus: int) -> Expected:
+def interval_of_step(
+    seconds: float, workload: Workload, device_name: str, precision_name: str, strategy: Strategy, gpus: int
+) -> Expected:
+    """The interval around the predicted step of a model on such devices."""
+    if device_name.lower().endswith(TABLE_SUFFIXES) or _has(workload, Measured):
+        return Expected(None, None, 0, "costs are your own measurements")
+    sort = sort_of(workload, device(device_name), precision_name)
+    return expected(seconds, sort, gpus, traits_of(workload, precision_name, strategy))
+
+
+def expected(seconds: float, sort: Sort, gpus: int, traits: Traits) -> Expected:
     """The interval around a predicted step.
 
     >>> sort = Sort("Ampere", "dense", 16, "eager", "full")
-    >>> found = expected(1.0, sort, 64)
+    >>> found = expected(1.0, sort, 64, Traits(2048))
     >>> found.low_s < 1.0 < found.high_s, found.runs > 100
     (True, True)
-    >>> expected(1.0, Sort("CPU", "dense", 32, "eager", "full"), 1).said()
+    >>> expected(1.0, Sort("CPU", "dense", 32, "eager", "full"), 1, Traits(2048)).said()
     'none; no comparable runs were checked (dense transformers in 32 bits on CPU, eager, at full clock)'
     """
     alike = [run for run in checked_runs() if run.sort == sort]
-    span, wider = _span(alike), _span([run for run in checked_runs() if run.sort.is_akin(sort)])
+    akin = [run for run in checked_runs() if run.sort.is_akin(sort)]
+    span, wider = _span(alike), _span(akin)
     if span is None:
         known = ("no comparable runs were", "only one comparable run was", "only two comparable runs were")[len(alike)]
         return Expected(None, None, len(alike), f"{known} checked ({sort.said()})")
@@ -175,5 +220,13 @@ def expected(seconds: float, sort: Sort, gpus: int) -> Expected:
     if wider is not None and (span.runs < MANY or gpus > FURTHER * most):
         low, high, most = min(low, wider.low), max(high, wider.high), max(most, wider.most)
         why += f", and {wider.said('that differ in GPU or precision')}"
-    further = f"; {gpus} GPUs are outside the checked range" if gpus > FURTHER * most else ""
-    return Expected(seconds * low, seconds * high, span.runs, why + further)
+    outside = (*((f"{gpus} GPUs",) if gpus > FURTHER * most else ()), *_unchecked(traits, [*alike, *akin]))
+    return Expected(seconds * low, seconds * high, span.runs, why, outside)
+
+
+def _unchecked(traits: Traits, runs: list[CheckedRun]) -> tuple[str, ...]:
+    """What of these traits none of the runs has."""
+    longest = max(run.traits.sequence for run in runs)
+    longer = (f"sequences of {traits.sequence:,} tokens",) if traits.sequence > FURTHER * longest else ()
+    known = {part for run in runs for part in run.traits.parts}
+    return (*longer, *(part for part in traits.parts if part not in known))

@@ -34,3 +34,22 @@ def test_a_step_on_one_gpu_needs_the_memory_of_the_simulated_step(ropewalk):
     alone = ropewalk("cost", "gpt2", "--batch", 8, "--json").json
     simulated = ropewalk("simulate", "gpt2", "--cluster", "1x1", "--batch", 8, "--json").json
     assert alone["memory_bytes"] == simulated["memory_bytes"]
+
+
+def test_a_step_carries_an_interval_that_names_what_was_never_checked(ropewalk):
+    found = ropewalk("cost", "llava-1.5-7b:layers=2", "--batch", 1, "--json").json
+    assert found["interval"]["low_s"] < found["step_time_s"] < found["interval"]["high_s"]
+    assert "image encoders" in found["interval"]["outside"]
+    assert "interval of the step: " in ropewalk("cost", "gpt2").stdout
+
+
+def test_every_study_of_steps_prints_the_interval(ropewalk):
+    for study in (("pipeline", "gpt2"), ("overlap", "alexnet")):
+        shown = ropewalk(*study, "--cluster", "1x2", "--batch", 8)
+        assert "\ninterval: " in shown.stdout, shown.stderr
+        found = ropewalk(*study, "--cluster", "1x2", "--batch", 8, "--json").json
+        assert found["interval"]["low_s"] < found["step_time_s"] < found["interval"]["high_s"]
+    wired = ("plan", "vgg16", "--servers", 4, "--degree", 2, "--gpus-per-server", 2, "--device", "a100")
+    found = ropewalk(*wired, "--bandwidth", "100Gbps", "--json").json
+    assert found["interval"]["low_s"] is None
+    assert "no comparable runs were checked (models of images" in found["interval"]["why"]
