@@ -27,11 +27,8 @@ def heal(turn: Turn, most: int | None = None) -> None:
 def other_links(turn: Turn, job: ServedJob, held: Allocation) -> Allocation | None:
     """Links for the same GPUs, while the job holds none; what it holds stays as it was."""
     state = turn.state
-    state.occupancy.release(job.id)
-    try:
+    with state.set_aside(job):
         found = pinned(state.settings.rule, state.occupancy, job.id, held.gpus, held)
-    finally:
-        state.occupancy.place(held, on_drained=True)
     return found if isinstance(found, Allocation) and found.stage != "shared" else None
 
 

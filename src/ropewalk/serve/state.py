@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from heapq import heappush
 
@@ -112,20 +113,43 @@ class State:
         self.occupancy.place(allocation, on_drained=on_drained)
         self.changes += 1
 
-    def keep_out(self) -> None:
-        """Tell the occupancy what new jobs may not get: parts out of service, and links that shared jobs may use."""
+    def keep_out(self, *, besides: str | None = None) -> None:
+        """Tell the occupancy what new jobs may not get: parts out of service, and links that shared jobs may use.
+
+        Links that one job alone keeps from others are free where it looks for links of its own: it is left out.
+        """
         occupancy = self.occupancy
-        wanted = self.drained | self.failed | self.open_links()
+        wanted = self.drained | self.failed | self.open_links(besides=besides)
         if wanted != occupancy.drained:
             occupancy.restore(occupancy.drained)
             occupancy.drain(wanted)
             self.changes += 1
 
-    def open_links(self) -> Drained:
+    @contextmanager
+    def set_aside(self, job: ServedJob) -> Iterator[None]:
+        """The state as if a running job held nothing, to look for what else it could hold."""
+        held = job.allocation
+        assert held is not None
+        opens = opens_links(job)
+        self.occupancy.release(job.id)
+        try:
+            if opens:
+                self.keep_out(besides=job.id)
+            yield
+        finally:
+            self.occupancy.place(held, on_drained=True)
+            if opens:
+                self.keep_out()
+
+    def open_links(self, *, besides: str | None = None) -> Drained:
         """Links on which jobs without dedicated links may send, while the policy gives others links of theirs."""
         if self.settings.rule.shares:
             return Drained()
-        sharing = [job.allocation.leafs for job in self.jobs.values() if opens_links(job) and job.allocation]
+        sharing = [
+            job.allocation.leafs
+            for job in self.jobs.values()
+            if opens_links(job) and job.allocation and job.id != besides
+        ]
         plant = self.occupancy.plant
         leafs = np.array(sorted({leaf for one in sharing for leaf in one}), np.int64)
         spines = np.flatnonzero((plant.cables[leafs] > 0).any(axis=0)) if len(leafs) else leafs

@@ -6,6 +6,7 @@ import pytest
 from serve_cluster import Cluster
 
 from ropewalk.serve import operation as asked
+from ropewalk.tenancy.drained import Drained
 
 
 def test_a_drained_server_keeps_its_job_and_gets_no_other() -> None:
@@ -143,6 +144,37 @@ def test_a_job_whose_spines_are_all_gone_runs_over_links_of_others_and_says_so()
     held = cluster.state.job(job).allocation
     assert held is not None
     assert held.stage == "shared"
+
+
+@pytest.mark.parametrize(("plant", "gpus", "spine"), [("fat-tree:8", 32, "agg0.0"), ("rails:8x4x4", 32, "spine0")])
+def test_a_job_that_shares_links_of_others_gets_its_own_back_with_the_repair(plant: str, gpus: int, spine: str) -> None:
+    """On three tiers and on rails a job that lacks one link has none left; those it may use are out for others only."""
+    cluster = Cluster("vclos", plant)
+    job = cluster.submit(gpus)
+    before = cluster.state.job(job).allocation
+    assert before is not None
+    assert before.guarantee == "contention-free"
+    assert cluster.do(asked.Fail((f"spine:{spine}",))).answer["became"] == {job: "degraded"}
+    hurt = cluster.state.job(job).allocation
+    assert hurt is not None
+    assert (hurt.stage, hurt.links) == ("shared", ())
+    assert cluster.do(asked.Repair((f"spine:{spine}",))).answer["affected"] == [job]
+    healed = cluster.state.job(job)
+    assert healed.allocation is not None
+    assert (healed.degraded, healed.allocation.guarantee) == (False, "contention-free")
+    assert len(healed.allocation.links) == len(before.links)
+    assert cluster.state.open_links() == Drained()
+
+
+def test_a_job_that_shares_links_of_others_gets_its_own_where_it_is_resized() -> None:
+    cluster = Cluster("vclos", "fat-tree:8")
+    job = cluster.submit(32)
+    cluster.do(asked.Fail(("core:core0.0",)))
+    assert cluster.state.job(job).degraded
+    cluster.do(asked.Resize(job, 16, keep_all=True))  # one pod needs no cores
+    resized = cluster.state.job(job)
+    assert resized.allocation is not None
+    assert (resized.degraded, resized.allocation.guarantee) == (False, "contention-free")
 
 
 def test_a_job_on_circuits_that_loses_a_switch_gets_other_circuits_or_stops() -> None:

@@ -61,15 +61,12 @@ def _ask_for(turn: Turn, job: ServedJob, gpus: int) -> None:
 def _find(turn: Turn, job: ServedJob, held: Allocation, asked: Resize) -> Allocation:
     """The first choice with the guarantees of the policy; the state is as before when this returns."""
     state, rule = turn.state, turn.state.settings.rule
-    state.occupancy.release(job.id)
-    try:
+    with state.set_aside(job):
         for gpus in regrown(state.occupancy, held, asked.gpus, equal=rule.isolates and rule.name != "laas"):
             found = pinned(rule, state.occupancy, job.id, gpus, held)
             if isinstance(found, Allocation) and _is_as_good(rule, found):
                 return found
         fresh = rule.make(state.occupancy, job.id, asked.gpus)
-    finally:
-        state.occupancy.place(held, on_drained=True)
     if isinstance(fresh, Allocation) and not asked.keep_all:
         return fresh
     raise _refused(job, asked, fresh)
