@@ -180,6 +180,8 @@ def test_plan_move_sliders_prove_compare_export_reload(browser, planner):
         page.wait_for_selector("#asked tr")
         assert "--bandwidth" in page.inner_text("#asked")
         page.wait_for_selector("#strand-rows tr")
+        assert re.match(r"A step of the second takes .* longer than the .* of the first\.", page.inner_text("#brought"))
+        assert page.get_attribute("#questions a", "href") == f"/ui/answers/{keys[0]}"
         assert seriously_inaccessible(page) == []
 
 
@@ -374,6 +376,26 @@ def test_a_form_takes_the_files_that_its_values_name(browser, planner, tmp_path)
         assert page.inner_text("#asked") == "ropewalk collective allreduce hall.yaml"
 
 
+def test_the_example_of_a_form_fills_it_in_and_can_be_asked(browser, planner):
+    with opened(browser, f"{planner}/ui/ask/fabric") as page:
+        page.click("a:has-text('ropewalk fabric')")
+        page.wait_for_url("**/ui/ask/fabric?*")
+        until(page, lambda: page.input_value("[name=bandwidth]") == "100Gbps")
+        assert page.is_visible("[name=bandwidth]")  # its panel is open
+        page.click("#ask .button")
+        page.wait_for_url("**/ui/answers/*")
+        page.wait_for_selector("#page:not([hidden])")
+        assert page.inner_text("#asked") == "ropewalk fabric --bandwidth 100Gbps leaf-spine:16x8x4"
+
+
+def test_a_link_that_leads_nowhere_shows_a_page_that_leads_on(browser, planner):
+    with opened(browser, f"{planner}/ui/nothing", expected="status of 404") as page:
+        assert page.inner_text("h1") == "There is no such page"
+        assert seriously_inaccessible(page) == []
+        page.click("text=All pages and answers")
+        page.wait_for_selector("text=Studies")
+
+
 def test_what_is_wrong_is_said_where_it_was_typed(browser, planner):
     with opened(browser, f"{planner}/ui/ask/sync") as page:
         page.fill("[name=logical]", "rong")
@@ -420,6 +442,32 @@ def test_submit_watch_drain_and_end_on_the_live_page(browser, cluster):
         page.wait_for_selector("#state:has-text('ended')")
         assert "16 GPUs" in asked[0]
         assert seriously_inaccessible(page) == []
+
+
+def test_a_job_that_waits_says_what_is_in_its_way_and_one_that_lost_links_gets_them_back(browser, tmp_path):
+    def post(path, body):
+        sent = urllib.request.Request(url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        with urllib.request.urlopen(sent, timeout=PATIENCE_S) as reply:
+            return json.loads(reply.read())
+
+    words = ("serve", "--database", f"sqlite:///{tmp_path / 'serve.db'}", "--no-auth", "--port", "0")
+    with running(*words, "--fabric", "fat-tree:8", "--gpus-per-server", "4", folder=tmp_path) as url:
+        first = post("/v1/jobs", {"name": "over pods", "gpus": 32, "expected_s": 3600})["id"]
+        waits = post("/v1/jobs", {"name": "all of it", "gpus": 128})["id"]
+        with opened(browser, f"{url}/ui/jobs/{waits}") as page:
+            page.wait_for_selector("#ahead a")
+            assert re.search(r"it starts in \S+ (min|s) at the earliest", page.inner_text("#because"))
+            assert page.get_attribute("#ahead a", "href") == f"/ui/jobs/{first}"
+        with opened(browser, f"{url}/ui/jobs/{first}") as page:
+            page.wait_for_selector("#numbers:has-text('32 + 32 to cores')")
+            assert len(page.query_selector_all("#place tr")) == 1  # servers that give the same GPUs
+            post("/v1/failures", {"parts": ["spine:agg0.0"]})
+            page.wait_for_selector("#facts:has-text('it has lost dedicated links')")
+            post("/v1/repairs", {"parts": ["spine:agg0.0"]})
+            page.wait_for_selector("#facts:has-text('its NICs never wait for others')")
+        with opened(browser, f"{url}/ui/cluster") as page:
+            page.wait_for_selector(".map i.link")
+            assert page.locator(".map i.link.none").count() == 0  # spines of other pods have no place
 
 
 def test_nothing_ends_or_fails_before_it_is_confirmed(browser, cluster):

@@ -116,10 +116,11 @@ class OverlapAnswer:
         from_bound = self.best.time_s / self.bounds.step_s - 1
         hidden = self.exposed_s <= AS_FAST * self.best.time_s
         exposed = "all of it is hidden" if hidden else f"{self.exposed_s * 1e3:.4g} ms of it is not hidden"
+        far = f"{100 * from_bound:.2f}"
+        reached = "reaches the lower bound" if float(far) == 0 else f"is {far} % above the lower bound"
         return (
             f"compute takes {self.tensors.compute_s * 1e3:.4g} ms and {self._busiest} {self.network_s * 1e3:.4g} ms; "
-            f"{exposed}; the step is {100 * from_bound:.2f} % above the lower bound: "
-            f"{self.bound_in_words()}"
+            f"{exposed}; the step {reached}: {self.bound_in_words()}"
         )
 
     def order(self) -> list[dict[str, Any]]:

@@ -32,9 +32,9 @@ FAR = 1.7
 PAINTED = "Tensor"
 """What colours stand for at first, where candidates differ in it."""
 CONTROLS = (
-    "Drag over points to select them: the table lists what is selected. Enter enlarges the selection, Escape drops "
-    "it, a double click shows all. By keyboard: Space selects, arrows move the selection, with Shift they resize it; "
-    "without one they move the view, and + and − zoom. By touch: press select, then drag."
+    "Drag over points to select them; the table lists the selection. Enter enlarges it, Escape clears it, a double "
+    "click shows all points. By keyboard: Space starts a selection, arrows move it, with Shift they resize it; "
+    "without a selection arrows move the view, + and − zoom. By touch: press select, then drag."
 )
 DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 

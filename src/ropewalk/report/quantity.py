@@ -23,8 +23,9 @@ def bandwidth(bytes_per_s: float) -> str:
 
 
 def gigabytes(bytes_per_s: float) -> str:
-    """Bytes per second as libraries of collectives report them: 173.3 GB/s."""
-    return _together(f"{bytes_per_s / 1e9:.4g} GB/s")
+    """Bytes per second as libraries of collectives report them: 173.3 GB/s; of small messages in MB/s or kB/s."""
+    factor, unit = (1e3, "kB/s") if 0 < bytes_per_s < 1e6 else (1e6, "MB/s") if 0 < bytes_per_s < 1e7 else (1e9, "GB/s")
+    return _together(f"{bytes_per_s / factor:.4g} {unit}")
 
 
 def _together(text: str) -> str:

@@ -66,7 +66,13 @@ def allocation_document(plant: Plant, held: Allocation) -> dict[str, Any]:
         "leafs": [plant.leaf_names[leaf] for leaf in held.leafs],
         "spines": [plant.spine_names[spine] for spine in held.spines],
         "links": len(held.links),
+        **({"cores": _cores_of(plant, held), "core_links": len(held.core_links)} if held.core_links else {}),
     }
+
+
+def _cores_of(plant: Plant, held: Allocation) -> list[str]:
+    """The cores that a job has links of its own to."""
+    return [plant.core_names[core] for core in sorted({core for _, core in held.core_links})]
 
 
 def servers_in_rank_order(plant: Plant, held: Allocation) -> list[dict[str, Any]]:

@@ -40,6 +40,6 @@ def cloud(estimate: dict[str, Any]) -> str:
 def _caption(points: Points) -> str:
     left_out = f" {quantity.count(points.left_out)} slower ones are not drawn." if points.left_out > 0 else ""
     return (
-        "Filled: simulated. Hollow: its bound, below which no simulation of it falls. Click a point to hold it against "
+        "Filled: simulated. Hollow: a lower bound on what simulation would give. Click a point to compare it with "
         f"the best.{left_out} {CONTROLS}"
     )

@@ -25,6 +25,7 @@ def compare(first: dict[str, Any], second: dict[str, Any], answers: tuple[Any, A
             if before[name] != after[name]
         ],
         "strands": _strands(*answers),
+        "first_said": _said(answers[0]), "second_said": _said(answers[1]),
     }  # fmt: skip
 
 
@@ -33,6 +34,16 @@ def _taken(answer: Any) -> Any:
     if not isinstance(answer, dict) or "networks" not in answer:
         return answer
     return next((one for one in answer["networks"] if one["network"] == answer.get("pick")), answer)
+
+
+def _said(answer: Any) -> str | None:
+    """The strategy of an answer in words, where it has one."""
+    taken = _taken(answer)
+    if not isinstance(taken, dict):
+        return None
+    best = taken.get("best")
+    said = best.get("said") if isinstance(best, dict) else taken.get("strategy")
+    return said if isinstance(said, str) else None
 
 
 def numbers(answer: Any, prefix: str = "") -> dict[str, float]:

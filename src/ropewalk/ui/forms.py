@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +15,8 @@ from ropewalk.ui.asked import Asked
 HIDDEN = frozenset({"help", "json", "page", "plan", "again", "engine", "version"})
 """Options that the browser gives itself, or that mean nothing there."""
 READ_FILES = frozenset({"jobs", "trace", "files", "nodes", "workload"})
-"""Parameters that name files to read; other files are outputs, which the browser offers as downloads."""
+"""Parameters that name files to read, where their help does not begin with `WRITES`; other files are outputs."""
+WRITES = "Write "
 OTHER = "Options"
 CODE = "file.py:Class, "
 """What help texts offer and the browser does not: code is not run over HTTP."""
@@ -59,6 +62,15 @@ class Form:
     writes_page: bool
     writes_plan: bool
     panels: tuple[str, ...] = field(default=())
+    example: Mapping[str, str] = field(default_factory=dict)
+    """Fields that the first example of its help fills in; empty where it needs files."""
+
+    @property
+    def example_line(self) -> str:
+        """The command line of the example, of options that the form has."""
+        known = {one.name: one for one in self.fields}
+        typed = {name: _typed(known[name], text) for name, text in self.example.items()}
+        return self.asked(typed).command_line if typed else ""
 
     def asked(self, values: Mapping[str, Any], files: Mapping[str, bytes] | None = None) -> Asked:
         """The command line that somebody has filled in; every slip is reported at once."""
@@ -95,12 +107,52 @@ def form_of(command: Any, path: Sequence[str], filled: Callable[[str], str] = st
     names = {one.name for one in command.params}
     about = filled(command.help or "").strip().partition("\n\n")[0].replace("\n", " ")
     panels = tuple(dict.fromkeys(one.panel for one in fields))
-    return Form(tuple(path), about, fields, "page" in names, "plan" in names, panels)
+    example = _example(command.help or "", path, fields)
+    return Form(tuple(path), about, fields, "page" in names, "plan" in names, panels, example)
+
+
+def _example(text: str, path: Sequence[str], fields: Sequence[Field]) -> dict[str, str]:
+    """What the first example of a help text fills in; options that only the command line has are left out.
+
+    >>> fields = [Field("kind", "", "", "text", "", "", ""), Field("hosts", "--hosts", "", "number", "", "", "")]
+    >>> _example("Example: `ropewalk sync ring --hosts 64 --page a.html`", ["sync"], fields)
+    {'kind': 'ring', 'hosts': '64'}
+    """
+    found = re.search(rf"Example: `ropewalk {' '.join(path)} ([^`]*)`", text)
+    if found is None:
+        return {}
+    flags = {flag: one for one in fields for flag in (one.flag, one.off_flag) if flag}
+    arguments = [one for one in fields if not one.flag]
+    filled: dict[str, str] = {}
+    words = shlex.split(found[1])
+    while words:
+        word = words.pop(0)
+        one = flags.get(word)
+        if one is not None and one.kind == "switch":
+            filled[one.name] = "true" if word == one.flag else "false"
+        elif word.startswith("--"):
+            value = words.pop(0) if words and not words[0].startswith("--") else ""
+            if one is not None:
+                filled[one.name] = " ".join(filter(None, (filled.get(one.name), value)))
+        elif not arguments or arguments[0].kind == "file":
+            return {}
+        else:
+            one = arguments[0] if arguments[0].several else arguments.pop(0)
+            filled[one.name] = " ".join(filter(None, (filled.get(one.name), word)))
+    return filled
+
+
+def _typed(one: Field, text: str) -> str | bool | list[str]:
+    """What a field of the form sends when this is filled in."""
+    if one.kind == "switch":
+        return text == "true"
+    return text.split() if one.several else text
 
 
 def _field(one: Any) -> Field | None:
     kind, choices = _kind(one)
-    if one.hidden or (kind == "file" and one.name not in READ_FILES):
+    writes = (one.help or "").startswith(WRITES) and kind in ("file", "text")
+    if one.hidden or writes or (kind == "file" and one.name not in READ_FILES):
         return None
     option = one.param_type_name == "option"
     return Field(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.serve.answers import queue, status
-from ropewalk.serve.speed import slowdown
+from ropewalk.serve.speed import recent_step_s, slowdown
 
 if TYPE_CHECKING:
     from ropewalk.serve.state import State
@@ -51,7 +51,7 @@ def live(state: State) -> dict[str, Any]:
             {
                 "id": job.id, "name": job.name, "user": job.user, "gpus": job.gpus, "started_at": job.started_at,
                 "expected_s": job.expected_s, "version": job.version, "degraded": job.degraded,
-                "slowdown": slowdown(job), "slow": job.slow,
+                "recent_step_s": recent_step_s(job), "slowdown": slowdown(job), "slow": job.slow,
                 **_held(plant, job.allocation, shown, above),
             }
             for job in running
@@ -97,6 +97,8 @@ def _held(plant: Plant, held: Allocation, shown: int, above: int) -> dict[str, A
     return {
         "stage": held.stage,
         "guarantee": held.guarantee,
+        "on_leafs": len(held.leafs),
+        "dedicated_links": len(held.links),
         "gpus_at": [[leaf, server, count] for (leaf, server), count in sorted(counts.items())],
         "links": [[leaf, spine] for leaf, spine in held.links if leaf < shown],
         "core_links": [[spine, core] for spine, core in held.core_links if spine < above],

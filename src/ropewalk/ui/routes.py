@@ -42,10 +42,16 @@ def user_of(request: AnyRequest) -> str:
     return f"{principal_of(request).actor}/{tab[:40]}"
 
 
-def page(request: AnyRequest, template: str, **context: Any) -> Response[str]:
+def page(request: AnyRequest, template: str, status: int = 200, **context: Any) -> Response[str]:
     """A shell; where a controller runs, it links to the page of its cluster."""
     live = hasattr(request.app.state, "service")
-    return Response(pages.shell(template, live=live, **context), media_type=HTML, headers=SHELL_HEADERS)
+    made = pages.shell(template, live=live, **context)
+    return Response(made, media_type=HTML, headers=SHELL_HEADERS, status_code=status)
+
+
+def missing(request: AnyRequest, title: str, remedy: str) -> Response[str]:
+    """What somebody sees who follows a link that leads nowhere."""
+    return page(request, "missing.html", 404, title=title, remedy=remedy)
 
 
 @get("/", name="get-root")
@@ -70,7 +76,13 @@ async def ask_page(request: Request[Any, Any, Any]) -> Response[str]:
     try:
         return page(request, "ask.html", form=desk_of(request).form(name), name=name)
     except InputError as problem:
-        raise Problem("not-found", str(problem), "see /ui/ for the forms there are") from None
+        title, _, remedy = str(problem).partition(": ")
+        return missing(request, title[:1].upper() + title[1:], f"{remedy[:1].upper()}{remedy[1:]}.")
+
+
+@get(["/ui/{path:path}", "/ui/ask", "/ui/answers", "/ui/framed"], name="get-ui-missing")
+async def missing_page(request: Request[Any, Any, Any]) -> Response[str]:
+    return missing(request, "There is no such page", "The link is wrong, or made for another version.")
 
 
 @get("/ui/answers/{key:str}", name="get-ui-answer")
@@ -98,14 +110,14 @@ async def asset(request: Request[Any, Any, Any]) -> Response[bytes]:
 
 
 @get("/ui/framed/{key:str}", name="get-ui-framed")
-async def framed(request: Request[Any, Any, Any]) -> Response[bytes]:
+async def framed(request: Request[Any, Any, Any]) -> Response[bytes] | Response[str]:
     """The page that the command has written, for a frame; the link is signed, because frames send no token."""
     desk, key = desk_of(request), str(request.path_params["key"])
-    if not desk.shelf.has(key) or not desk.shelf.is_signed(key, str(request.query_params.get("signature", ""))):
-        raise _unknown(key)
-    path = desk.shelf.page(key)
+    signature = str(request.query_params.get("signature", ""))
+    shown = desk.shelf.has(key) and desk.shelf.is_signed(key, signature)
+    path = desk.shelf.page(key) if shown else None
     if path is None:
-        raise _unknown(key)
+        return missing(request, "There is no such answer", "Its link is incomplete, or the answer is no longer kept.")
     headers = {
         "Content-Security-Policy": pages.FRAMED,
         "X-Frame-Options": "SAMEORIGIN",
@@ -287,7 +299,11 @@ def _form_of(body: bytes) -> tuple[str, dict[str, Any], dict[str, bytes]]:
 
 
 def _unknown(key: str) -> Problem:
-    return Problem("not-found", f"there is no answer {key[:40]!r}", "ask the question again: its link has all inputs")
+    return Problem(
+        "not-found",
+        f"there is no answer {key[:40]!r}",
+        "ask the question again, by the link of the planner or by its command",
+    )
 
 
 def _download(path: Path, name: str, kind: str) -> Response[bytes]:
@@ -296,7 +312,7 @@ def _download(path: Path, name: str, kind: str) -> Response[bytes]:
 
 
 UI_ROUTES = [
-    root, home, planner, ask_page, answer_page, compare_page, asset, framed, choices, recent, estimate, ask, question,
-    cancel, answer, plan_file, page_file, export, export_file, compared,
+    root, home, planner, ask_page, answer_page, compare_page, missing_page, asset, framed, choices, recent,
+    estimate, ask, question, cancel, answer, plan_file, page_file, export, export_file, compared,
 ]  # fmt: skip
 """All routes of the pages."""

@@ -78,3 +78,11 @@ def test_a_number_that_is_none_is_refused():
 def test_labels_are_cut_before_they_are_escaped():
     assert plain("a<b>&") == "a&lt;b&gt;&amp;"
     assert clipped("<" * 10, 4) == "&lt;&lt;&lt;…"
+
+
+def test_bandwidths_of_small_messages_have_a_unit_that_fits():
+    shown = [
+        quantity.gigabytes(value).replace("\u202f", " ").replace("\xa0", " ")
+        for value in (0, 8.6e4, 3.6e6, 4e7, 1.733e11)
+    ]
+    assert shown == ["0 GB/s", "86 kB/s", "3.6 MB/s", "0.04 GB/s", "173.3 GB/s"]

@@ -12,9 +12,14 @@ def question(*words):
 def test_an_answer_for_several_networks_is_compared_by_the_one_to_take():
     several = {
         "pick": "wire",
-        "networks": [{"network": "own", "step_time_s": 3.0}, {"network": "wire", "step_time_s": 1.0}],
+        "networks": [
+            {"network": "own", "step_time_s": 3.0, "strategy": "dp 8"},
+            {"network": "wire", "step_time_s": 1.0, "strategy": "dp 16"},
+        ],
     }
-    found = compare(question("--network", "own,wire"), question(), (several, {"step_time_s": 2.0}))
+    one = {"step_time_s": 2.0, "best": {"said": "dp 4, tp 4"}}
+    found = compare(question("--network", "own,wire"), question(), (several, one))
+    assert (found["first_said"], found["second_said"]) == ("dp 16", "dp 4, tp 4")
     (number,) = found["numbers"]
     assert (number["first"], number["second"], number["better"]) == (1.0, 2.0, False)
     assert found["strands"] == []
@@ -23,6 +28,7 @@ def test_an_answer_for_several_networks_is_compared_by_the_one_to_take():
 def test_answers_that_are_no_documents_share_nothing():
     found = compare(question(), question(), ({"text": "a"}, [1, 2]))
     assert found["numbers"] == found["strands"] == []
+    assert (found["first_said"], found["second_said"]) == (None, None)
     assert found["asked"]["differs"] == []
 
 

@@ -24,6 +24,21 @@ def test_every_study_has_a_form_with_all_its_options(desk):
     assert {one.kind for one in desk.form("cluster replay").fields if one.name == "jobs"} == {"file"}
 
 
+def test_what_a_command_writes_is_not_asked_for(desk):
+    names = {command: {one.name for one in desk.form(command).fields} for command in ("simulate", "cost", "collective")}
+    assert "trace" not in names["simulate"]
+    assert "workload" not in names["cost"]
+    assert "export" not in names["collective"]
+
+
+def test_a_form_shows_the_example_of_the_help_without_what_it_cannot_take(desk):
+    form = desk.form("simulate")
+    assert form.example == {"what": "llama-7b", "gpus": "16", "dp": "2", "tp": "8"}
+    assert form.example_line == "ropewalk simulate --gpus 16 --dp 2 --tp 8 llama-7b"
+    assert desk.form("collective").example_line == "ropewalk collective allreduce dgx-a100:2"
+    assert desk.form("cluster replay").example_line == ""  # its jobs are a file
+
+
 def test_a_filled_form_is_the_command_line(desk):
     asked = desk.asked(
         "plan", {"model": "gpt2", "batch": 64, "rails": False, "tp_overlap": True, "explain": ["tp 4", "pp 2"]}

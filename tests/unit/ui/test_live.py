@@ -53,6 +53,18 @@ def test_on_rails_a_leaf_shows_one_gpu_of_each_server_of_its_unit():
     assert {count for _, _, count in found["jobs"][0]["gpus_at"]} == {1}
 
 
+def test_jobs_are_told_with_their_own_links_and_the_leafs_they_are_on():
+    cluster = Cluster(fabric="rails:8x4x4")
+    inside, over = cluster.submit(16), cluster.submit(8, servers=("server4", "server5"))
+    shown = {one["id"]: one for one in live(cluster.state)["jobs"]}
+    assert (shown[inside]["stage"], shown[inside]["on_leafs"], shown[inside]["dedicated_links"]) == ("leaf", 4, 0)
+    assert shown[over]["recent_step_s"] is None
+    tiers = Cluster(fabric="fat-tree:8")
+    tiers.submit(32)
+    (job,) = live(tiers.state)["jobs"]
+    assert job["dedicated_links"] == len(job["links"]) == 32
+
+
 def test_slow_jobs_are_told_with_their_slowdown():
     cluster = Cluster()
     job = cluster.submit(8, promised_step_s=0.4)

@@ -134,6 +134,18 @@ def test_two_answers_beside_each_other(ask, tmp_path):
     assert ask("GET", f"/v1/ui/compare?first={first}&second={'0' * 32}").status_code == 404
 
 
+@pytest.mark.parametrize(
+    "path", ["/ui/nothing", "/ui/jobs/j1", "/ui/ask/x%3Cimg", f"/ui/framed/{'0' * 32}?signature=0", "/ui/ask/"]
+)
+def test_links_that_lead_nowhere_show_a_page(ask, path):
+    reply = ask("GET", path)
+    assert reply.status_code == 404
+    assert reply.headers["content-type"].startswith("text/html")
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
+    assert "<h1>There is no " in reply.text
+    assert "<img" not in reply.text
+
+
 def test_names_of_users_are_text_in_pages(ask):
     assert EVIL not in ask("GET", f"/ui/answers/{EVIL}").text
 

@@ -40,6 +40,8 @@
   // A link may fill the form in.
   for (const [name, value] of new URLSearchParams(location.search)) {
     const one = form.elements[name];
-    if (one && one.type !== "file") one.value = value;
+    if (!one || one.type === "file") continue;
+    one.value = value;
+    one.closest("details")?.setAttribute("open", "");
   }
 })();

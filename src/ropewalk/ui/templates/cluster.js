@@ -1,8 +1,8 @@
 // The cluster as it is now: the map, the queue, the jobs, the last day, and what may be done about them.
 (() => {
   "use strict";
-  const { at } = ui;
-  const since = (seconds) => day.lasted(Math.max(0, Date.now() / 1000 - seconds));
+  const { at, lasted } = ui;
+  const since = (seconds) => lasted(Math.max(0, Date.now() / 1000 - seconds));
   const anchor = (job) => ui.link(job.name || job.id, `/ui/jobs/${encodeURIComponent(job.id)}`);
   const number = (text) => ({ className: "number", textContent: text });
   const name = (job) => {
@@ -24,8 +24,10 @@
     Object.assign(made.cells[0], { colSpan: columns, className: "nobody" });
     return made;
   };
+  // Below one leaf, or on rails below those of one unit.
+  const inside = (job) => (job.on_leafs > 1 ? "inside its unit" : "inside its leaf");
   const NETWORK = { "contention-free": "dedicated links", rearrangeable: "dedicated links", none: "shared links" };
-  const speed = (job) => (job.slowdown === null ? number("–") : { className: `number ${job.slow ? "bad" : ""}`, textContent: job.slowdown > 1.005 ? `${((job.slowdown - 1) * 100).toFixed(0)} % slower` : "as promised" });
+  const speed = (job) => (job.slowdown === null ? number(job.recent_step_s === null ? "–" : `${ui.seconds(job.recent_step_s)} a step`) : { className: `number ${job.slow ? "bad" : ""}`, textContent: job.slowdown > 1.005 ? `${((job.slowdown - 1) * 100).toFixed(0)} % slower` : "as promised" });
   const show = (found) => {
     const { gpus, links, jobs, settings, plant } = found.status;
     const out = found.out_of_service.drained.length + found.out_of_service.failed.length;
@@ -39,10 +41,10 @@
     const parts = [...[...new Set(found.servers.flat())].slice(0, 500).map((name) => `server:${name}`), ...found.leafs.map((name) => `leaf:${name}`), ...found.spines.map((name) => `spine:${name}`), ...found.cores.map((name) => `core:${name}`)];
     at("parts").replaceChildren(...parts.map((name) => new Option(name)));
     const { waiting, held } = found.queue;
-    at("queue").replaceChildren(...[...waiting, ...held].map((one) => ui.row([name(one), number(one.gpus), { className: "wide", textContent: one.reason.message }, number(since(one.submitted_at))])));
+    at("queue").replaceChildren(...[...waiting, ...held].map((one) => ui.row([coloured(one), number(one.gpus), { className: "wide", textContent: one.reason.message }, number(since(one.submitted_at))])));
     if (!waiting.length && !held.length) at("queue").append(nobody(4, "No job waits."));
     at("running").replaceChildren(...found.jobs.slice(0, 200).map((one) => ui.row([
-      coloured(one), number(one.gpus), number(one.links.length + one.core_links.length), one.degraded ? { className: "bad", textContent: "lost links" } : one.stage === "server" || one.stage === "leaf" ? "inside its leaf" : NETWORK[one.guarantee], speed(one), number(one.started_at ? since(one.started_at) : "–"),
+      coloured(one), number(one.gpus), number(one.dedicated_links), one.degraded ? { className: "bad", textContent: "lost links" } : one.stage === "server" ? "inside its server" : one.stage === "leaf" ? inside(one) : NETWORK[one.guarantee], speed(one), number(one.started_at ? since(one.started_at) : "–"),
     ])));
     if (!found.jobs.length) at("running").append(nobody(6, "No job runs."));
   };
@@ -91,7 +93,7 @@
     try {
       const found = await ui.ask("/v1/what-if", asked(event.target));
       const reason = found.reason ?? found.now?.reason ?? found.now;
-      const earliest = found.earliest_start_s ? ` By the expected ends of other jobs it starts in ${day.lasted(found.earliest_start_s)} at the earliest.` : "";
+      const earliest = found.earliest_start_s ? ` By the expected ends of other jobs it starts in ${lasted(found.earliest_start_s)} at the earliest.` : "";
       at("would").textContent = found.would_start ? "It would start now." : `It would wait: ${reason?.message ?? "see the queue"}.${earliest}${reason?.remedy ? ` What helps: ${reason.remedy}.` : ""}`;
     } catch (problem) {
       at("would").textContent = problem.message;

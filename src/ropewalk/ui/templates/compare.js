@@ -28,21 +28,41 @@
     }
     return `${[...command, ...about].join(" ")}${options.length ? `: ${options.join(", ")}` : ""}`.slice(0, 160);
   };
+  const noticed = (part) => part === null || Math.abs(part) >= 0.0005; // what is written with one decimal
+  // What it brought: the step, where both answers have one, and what runs.
+  const brought = ({ numbers, asked, first_said: before, second_said: after }) => {
+    const step = numbers.find((one) => one.name === "step_time_s");
+    const strategy = before && after ? (before === after ? ` Both run ${after}.` : ` The first runs ${before}; the second runs ${after}.`) : "";
+    if (!step) return strategy.trim() || (asked.differs.length ? "" : "Both answer the same question.");
+    const longer = !noticed(step.change) ? "as long as" : `${ui.percent(Math.abs(step.change))} ${step.change > 0 ? "longer than" : "shorter than"}`;
+    return `A step of the second takes ${ui.seconds(step.second)}, ${longer} the ${ui.seconds(step.first)} of the first.${strategy}`;
+  };
+  const question = (name, key, line) => {
+    const made = document.createElement("li");
+    const anchor = ui.link("", `/ui/answers/${key}`);
+    anchor.append(ui.command(line));
+    made.append(`${name}: `, anchor);
+    return made;
+  };
   const change = (one) => ({
-    className: `number ${one.better === null ? "" : one.better ? "good" : "bad"}`, textContent: one.change === null ? "–" : ui.signed(one.change),
+    className: `number ${one.better === null || !noticed(one.change) ? "" : one.better ? "good" : "bad"}`, textContent: one.change === null ? "–" : ui.signed(one.change),
   });
   const show = async () => {
     const { first, second } = Object.fromEntries(new FormData(form));
     history.replaceState(null, "", `?first=${first}&second=${second}`);
+    at("compared").hidden = true;
     if (!first || !second) return;
     const found = await ui.ask(`/v1/ui/compare?first=${first}&second=${second}`);
     ui.complain(null);
+    at("compared").hidden = false;
+    at("brought").textContent = brought(found);
+    at("questions").replaceChildren(question("First", first, found.asked.first), question("Second", second, found.asked.second));
     at("asked").replaceChildren(...found.asked.differs.map((one) => ui.row([one.option, one.first ?? "–", one.second ?? "–"])));
     if (!found.asked.differs.length) at("asked").append(ui.row([{ className: "nobody", textContent: "Both answer the same question.", colSpan: 3 }]));
     if (!found.numbers.length) at("numbers").replaceChildren(ui.row([{ className: "nobody", textContent: "These answers share no numbers, or all are equal.", colSpan: 4 }]));
     else at("numbers").replaceChildren(...found.numbers.slice(0, 60).map((one) => ui.row([said(named(one.name)), number(one.first, one.name), number(one.second, one.name), change(one)])));
     at("strands").hidden = !found.strands.length;
-    at("strand-rows").replaceChildren(...found.strands.map((one) => ui.row([one.name, gain(one.first), gain(one.second), said(one.second_said ?? "")])));
+    at("strand-rows").replaceChildren(...found.strands.map((one) => ui.row([one.name, gain(one.first), gain(one.second), said(one.first_said ?? ""), said(one.second_said ?? "")])));
   };
   const begin = async () => {
     const { answers } = await ui.ask("/v1/ui/recent");

@@ -1,12 +1,11 @@
 // The last day of the cluster: GPUs in use, and below them every job, waiting and running.
 const day = (() => {
   "use strict";
-  const { at } = ui;
+  const { at, lasted } = ui;
   const LANES = 40;
   const STEPS_S = [60, 300, 900, 3600, 10800, 21600];
   const [used, jobs] = [charts.follow(at("used")), charts.follow(at("jobs"))];
   const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
-  const lasted = (seconds) => (seconds < 90 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`);
 
   // What can be read on a bar of this colour.
   const ink = (paper) => {
@@ -66,5 +65,5 @@ const day = (() => {
     }));
     at("jobs").setAttribute("aria-label", `${drawn.length} jobs of the last day as bars; arrow keys walk through them`);
   };
-  return { show, lasted };
+  return { show };
 })();

@@ -1,4 +1,5 @@
 // Who holds what: a row per leaf with its servers and its cables to spines; with three tiers, a row per spine with its cables to cores.
+// With three tiers a switch has cables to those of its own pod or lane alone: only these have a place.
 const map = (() => {
   "use strict";
   const { at } = ui;
@@ -64,7 +65,7 @@ const map = (() => {
       });
       for (let place = found.servers[number].length; place < widest; place++) made.append(cell("server none", ""));
       made.append(document.createElement("b"));
-      found.spines.forEach((spine, place) => made.append(marked(
+      found.spines.forEach((spine, place) => (found.cables[number][place] || !found.cores.length) && made.append(marked(
         cable(leaf, spine, found.cables[number][place], links.get(`${number} ${place}`), found.load[number][place]),
         `link:${leaf}-${spine}`, `spine:${spine}`, `leaf:${leaf}`,
       )));
@@ -73,7 +74,7 @@ const map = (() => {
     at("map").replaceChildren(head([["servers", widest * 21 + 14], ["cables to spines", 110]]), ...rows);
     const above = found.core_cables.map((counts, number) => {
       const made = row(found.spines[number]);
-      found.cores.forEach((core, place) => made.append(marked(
+      found.cores.forEach((core, place) => counts[place] && made.append(marked(
         cable(found.spines[number], core, counts[place], cores.get(`${number} ${place}`), found.core_load[number][place]),
         `link:${found.spines[number]}-${core}`, `core:${core}`, `spine:${found.spines[number]}`,
       )));

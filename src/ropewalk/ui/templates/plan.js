@@ -118,6 +118,7 @@
       at("state").textContent = state.answered ? "The last answer, not for what is chosen now" : "";
       at("short").textContent = "no estimate";
       if (!state.answered) ui.headline("No estimate", "");
+      at("estimated").hidden ||= !state.answered;
       if (problem.status === 429) setTimeout(() => turn === state.latest && estimate(), 1000 * Math.max(1, problem.retry));
     }
     at("answer").removeAttribute("aria-busy");

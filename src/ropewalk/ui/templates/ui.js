@@ -51,6 +51,8 @@ const ui = (() => {
   };
   // Groups of three behind narrow spaces, as pages of commands write them.
   const count = (value) => Math.round(value).toLocaleString("en-US").replaceAll(",", "\u202f");
+  // How long something has gone on, as people say it.
+  const lasted = (seconds) => (seconds < 90 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`);
   const percent = (value) => `${(value * 100).toFixed(1)} %`;
   const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value * 100).toFixed(1)} %`;
   // Of an answer: tokens where its samples are sequences of them.
@@ -187,5 +189,5 @@ const ui = (() => {
   const FONT = { size: 12, color: "#5b626e" };
   const axis = (title, range, more = {}) => ({ title: { text: title, font: FONT }, tickfont: FONT, gridcolor: "#e2e5e9", range, nticks: 7, fixedrange: true, ...more });
   const escaped = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
-  return { tinted, axis, escaped, at, ask, encoded, seconds, bytes, count, percent, signed, throughput, digits, headline, facts, row, complain, command, link, download, exporter, copied, followed, showProgress };
+  return { tinted, axis, escaped, at, ask, encoded, seconds, bytes, count, lasted, percent, signed, throughput, digits, headline, facts, row, complain, command, link, download, exporter, copied, followed, showProgress };
 })();
