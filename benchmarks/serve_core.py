@@ -62,7 +62,7 @@ def core_times(operations: int) -> None:
     """
     chance = random.Random(0)
     controller = Controller.empty(plant(PLANT, GPUS_PER_SERVER), Settings("vclos"))
-    warm_up("vclos")
+    warm_up("vclos", controller.state.plant)
     times: dict[str, list[tuple[float, float]]] = {
         "submit, starts": [], "submit, waits": [], "all submits": [], "with answer": [], "end": []
     }  # fmt: skip

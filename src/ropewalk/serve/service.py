@@ -18,6 +18,7 @@ from ropewalk.serve.writer import Writer
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.plant import plant as make_plant
 from ropewalk.tenancy.plant_document import plant_document
+from ropewalk.tenancy.policies import POLICIES
 
 
 def open_writer(
@@ -46,18 +47,31 @@ def open_writer(
             "that one, or name another store"
         )
     controller = restored(saved)
-    warm_up(saved.settings.policy)
+    warm_up(saved.settings.policy, saved.plant)
     return Writer(store, controller, saved.counters, clock=clock, fatal=fatal, retention=retention)
 
 
-def warm_up(policy: str) -> None:
-    """Compile or load what allocating under a policy needs, on a tiny cluster, so that no job waits for it."""
-    tiny = Controller.empty(make_plant("leaf-spine:4x8x8", gpus_per_server=4), Settings(policy, keep_links=True))
+def warm_up(policy: str, like: Plant) -> None:
+    """Compile or load what allocating under a policy needs, on a tiny plant of the same kind: no job waits for it."""
+    tiny = make_plant(*_tiny(like))
+    written = not (POLICIES.named(policy).optical and tiny.cores)
+    controller = Controller.empty(tiny, Settings(policy, keep_links=written))
+    server, unit = tiny.gpus_per_server, int(tiny.gpus_per_unit[0])
+    first = tuple(f"server:{tiny.server_names[number]}" for number in tiny.first_server[: tiny.units].tolist())
     some: tuple[Operation, ...] = (
-        Submit("one server", 2), Submit("one leaf", 8), Submit("several leafs", 16), Resize("j3", 8),
-        Drain(("server:server6",)), Restore(("server:server6",)),
-        End("j1"), End("j2"), End("j3"), Submit("no links", 32), RulesGone("j3"), Fail(("leaf:leaf0",)),
+        Submit("part of a server", max(1, server // 2)), Submit("one unit", unit), Submit("two units", 2 * unit),
+        Submit("half", tiny.gpus // 2), Resize("j3", unit), End("j1"), End("j2"), End("j3"), End("j4"),
+        RulesGone("j3"), RulesGone("j4"), Drain(first), Submit("on single servers", 3 * server), Restore(first),
+        End("j5"), Submit("waits for links", tiny.gpus), RulesGone("j5"),
+        Fail((f"leaf:{tiny.leaf_names[0]}",)),
     )  # fmt: skip
     for operation in some:
         with suppress(Refused):
-            tiny.apply(operation, 0.0)
+            controller.apply(operation, 0.0)
+
+
+def _tiny(like: Plant) -> tuple[str, int]:
+    """A fabric, and the GPUs of its servers, with the tiers and rails of a plant: policies ask for them."""
+    if like.cores:
+        return "fat-tree:8", 2
+    return ("rails:32x4x4", 4) if like.rails > 1 else ("leaf-spine:8x4x4", 2)

@@ -22,6 +22,7 @@ from ropewalk.serve.store.engine import engine_of
 from ropewalk.serve.store.tables import METADATA
 from ropewalk.serve.store.upgrade import revision, upgrade_to
 from ropewalk.tenancy.plant import plant
+from ropewalk.tenancy.policies import POLICIES
 
 SMALL = plant("leaf-spine:4x8x8", gpus_per_server=4)
 
@@ -108,6 +109,25 @@ def test_a_store_about_another_cluster_is_refused(path: str) -> None:
         open_writer(store, plant("leaf-spine:2x4x4", gpus_per_server=2))
     assert open_writer(store, SMALL, Settings("vclos"))._core.controller.state.settings.policy == "laas"
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("fabric", "gpus_per_server"), [("leaf-spine:4x8x8", 4), ("fat-tree:4", 1), ("rails:8x4x4", 4)]
+)
+def test_a_store_opens_again_under_every_policy_of_its_plant(path: str, fabric: str, gpus_per_server: int) -> None:
+    """Opening also runs small jobs under the policy, on a plant of the same kind: it must know this kind."""
+    made = plant(fabric, gpus_per_server=gpus_per_server)
+    names = [name for name, one in POLICIES.items() if one.buildable and POLICIES.refusal(name, (), made) is None]
+    assert len(names) > 10
+    for name in names:
+        database = f"{path}.{name}"
+        for _ in range(2):
+            store = open_store(database)
+            writer = open_writer(store, made, Settings(name)).start()
+            asked = Submit("two leafs", 2 * int(made.gpus_per_leaf[0]))
+            assert writer.submit(asked).result().document["state"] == "running", name
+            writer.close()
+            store.close()
 
 
 def test_a_store_that_gives_a_gpu_away_twice_is_refused_when_it_is_opened(path: str) -> None:
