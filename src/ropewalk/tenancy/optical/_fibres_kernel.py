@@ -1,9 +1,8 @@
-"""Hot loops over free fibres: who shares switches with whom, and circuits for which nobody has to make way."""
+"""Hot loops over free fibres: who shares switches with whom."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ropewalk.arrays import Ints, Words
 from ropewalk.compiled import kernel
@@ -31,29 +30,3 @@ def cheapest_pair(words: Words, larger: Ints, smaller: Ints, idle: Ints, width: 
                 continue
             best, found = cost, (one, other)
     return found
-
-
-@kernel
-def lay_plainly(
-    free: NDArray[np.bool_], room: Ints, order: Ints, leafs: Ints, spines: Ints, laid: NDArray[np.int64]
-) -> int:
-    """Lay circuits one after the other, each where its spine has most fibres left, until one finds no switch.
-
-    `free` [leaf, switch] and `room` [spine, switch] are used up; `laid` gets leaf, spine and switch of each circuit.
-    Answers how many are laid.
-    """
-    count = 0
-    for spine in range(len(spines)):
-        for leaf in order:
-            for _ in range(leafs[leaf] * spines[spine]):
-                best = -1
-                for switch in range(room.shape[1]):
-                    if free[leaf, switch] and room[spine, switch] > (room[spine, best] if best >= 0 else 0):
-                        best = switch
-                if best < 0:
-                    return count
-                free[leaf, best] = False
-                room[spine, best] -= 1
-                laid[count] = leaf, spine, best
-                count += 1
-    return count

@@ -6,6 +6,7 @@ cheapest spines by their ports, circuits laid by alternating chains; where that 
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,7 +170,13 @@ def clos_allocation(state: Occupancy, job: str, leafs: NDArray[np.int64], networ
 def laid_over(job: str, gpus: tuple[int, ...], rows: list[int], network: VirtualClos) -> Allocation:
     """Deal circuits to virtual leafs, given by the leaf of each, in the order of spines."""
     spines = np.repeat(np.arange(len(network.spines)), network.spines).tolist()
-    left = {ends: iter(switches) for ends, switches in network.switches.items()}
+    widths = [(spine, int(network.spines[spine])) for spine in np.flatnonzero(network.spines).tolist()]
+    cables: list[int] = []
+    dealt: Counter[int] = Counter()
+    for leaf in rows:
+        for spine, width in widths:
+            cables += network.switches[leaf, spine][dealt[leaf] * width : (dealt[leaf] + 1) * width]
+        dealt[leaf] += 1
     return Allocation(
         job=job,
         gpus=gpus,
@@ -179,5 +186,5 @@ def laid_over(job: str, gpus: tuple[int, ...], rows: list[int], network: Virtual
         links=tuple((leaf, spine) for leaf in rows for spine in spines),
         spine_of_gpu=tuple(spines) * len(rows),
         leaf_of_gpu=tuple(leaf for leaf in rows for _ in spines),
-        cables=tuple(next(left[leaf, spine]) for leaf in rows for spine in spines),
+        cables=tuple(cables),
     )

@@ -16,22 +16,13 @@ def cheapest_cover(room: NDArray[np.int64], cost: NDArray[np.int64], target: int
     >>> cheapest_cover(np.array([4, 2, 1]), np.array([9, 5, 3]), 3).tolist()
     [0, 2, 1]
     """
+    from ropewalk.tenancy.optical._cover_kernel import taking
+
     room = np.minimum(room, target)
     places = np.flatnonzero(room > 0)
     if int(room.sum()) < target:
         return None
-    never = np.iinfo(np.int64).max // 2
-    best = np.full(target + 1, never)
-    best[0] = 0
-    took = np.zeros((len(places), target + 1), bool)
-    for row, place in enumerate(places.tolist()):
-        with_it = np.empty_like(best)
-        with_it[: room[place] + 1] = best[0]
-        with_it[room[place] :] = best[: target + 1 - room[place]]
-        with_it[0] = never
-        with_it += cost[place]
-        took[row] = with_it < best
-        best = np.minimum(best, with_it)
+    took = taking(room[places], cost[places], target)
     held = np.zeros(len(room), np.int64)
     left = target
     for row in range(len(places) - 1, -1, -1):

@@ -106,11 +106,9 @@ def taken(state: Occupancy, plant: OpticalPlant | PodOpticalPlant) -> tuple[NDAr
     """Circuits at every fibre of the leafs and at the fibres of every spine; more than there are is a bug."""
     holders = (*state.jobs.values(), *state.releasing.values())
     ends = ends_of(plant, *(allocation for allocation in holders if allocation.has_circuits))
-    leaf = np.zeros(plant.leaf_fibres.shape, np.int64)
-    np.add.at(leaf, (ends.leaf, ends.switch), 1)
-    spine = np.zeros(plant.spine_fibres.shape, np.int64)
     to_spine = ends.spine != NONE
-    np.add.at(spine, (ends.spine[to_spine], ends.switch[to_spine]), 1)
+    leaf = _counted(ends.leaf, ends.switch, plant.leaf_fibres.shape)
+    spine = _counted(ends.spine[to_spine], ends.switch[to_spine], plant.spine_fibres.shape)
     findings = Findings(PhysicsError, f"circuits of {plant.name}")
     for at, switch in np.argwhere(leaf > plant.leaf_fibres).tolist():
         findings.add(f"the fibre of {plant.leaf_names[at]} to switch {switch} is in {leaf[at, switch]} circuits")
@@ -121,3 +119,10 @@ def taken(state: Occupancy, plant: OpticalPlant | PodOpticalPlant) -> tuple[NDAr
         )
     findings.raise_if_any()
     return leaf, spine
+
+
+def _counted(row: Ints, column: Ints, shape: tuple[int, ...]) -> Ints:
+    """How often each place of a table is named."""
+    return (
+        np.bincount(row * shape[1] + column, minlength=shape[0] * shape[1]).reshape(shape).astype(np.int64, copy=False)
+    )

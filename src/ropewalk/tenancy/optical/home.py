@@ -31,11 +31,13 @@ def home_switches(plant: CoreOpticalPlant) -> Ints:
     It is a colouring of the cables by switches, so no two of them need the same fibre.
     """
     laying = Laying.over(FreeFibres(plant.core_cables[:, : plant.switches] > 0, plant.core_fibres.astype(np.int64)))
-    for spine, core in np.argwhere(plant.home_cables > 0).tolist():
-        laying.lay(spine, core)
+    cables = np.ascontiguousarray(np.argwhere(plant.home_cables > 0))
+    at = 0
+    while at < len(cables):
+        at = laying.lay(cables, at) + 1  # a cable that no circuit can replace has none
+    spine, switch, core = laying.circuits()
     found = np.full(plant.home_cables.shape, NOWHERE, np.int64)
-    for (spine, switch), core in laying.spine_at.items():
-        found[spine, core] = switch
+    found[spine, core] = switch
     return found
 
 

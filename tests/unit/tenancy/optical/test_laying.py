@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from plain_circuits import PlainLaying, PlainReach, bits, masks, plain_cover
 
+from ropewalk.tenancy.optical.cover import cheapest_cover
 from ropewalk.tenancy.optical.fibres import FreeFibres
-from ropewalk.tenancy.optical.laying import Laying, lay_all
+from ropewalk.tenancy.optical.laying import lay_all
+from ropewalk.tenancy.optical.star import _reach
 from ropewalk.tenancy.optical.straight import _best_pair
 
 
@@ -22,9 +25,9 @@ def fibres(draw: Callable[..., object], most: int = 3) -> FreeFibres:
     return FreeFibres(leaf, draw(arrays(np.int64, (spines, switches), elements=st.integers(0, most))))
 
 
-def one_by_one(free: FreeFibres, leafs: np.ndarray, spines: np.ndarray) -> object:
-    """Every circuit by `Laying.lay`: leafs with the least choice first."""
-    laying, rows = Laying.over(free), np.flatnonzero(leafs)
+def one_by_one(free: FreeFibres, leafs: np.ndarray, spines: np.ndarray, laying: PlainLaying | None = None) -> object:
+    """Every circuit by `PlainLaying.lay`: leafs with the least choice first."""
+    laying, rows = laying or PlainLaying.over(free), np.flatnonzero(leafs)
     slack = free.leaf[rows].sum(axis=1) - leafs[rows] * spines.sum()
     for spine in np.flatnonzero(spines).tolist():
         for leaf in rows[np.argsort(slack, kind="stable")].tolist():
@@ -61,16 +64,59 @@ def test_the_pair_of_leafs_is_the_cheapest_that_shares_enough_switches(free: Fre
 
 
 @pytest.mark.parametrize("levels", [1, 2])
-def test_chains_go_on_from_what_was_laid_plainly(levels: int) -> None:
-    """Fibres of many spines, so short that circuits have to make way: the answer is the same as one by one."""
-    rng, moved = np.random.default_rng(levels), 0
-    for _ in range(200):
-        free = FreeFibres(rng.random((4, 6)) < 0.8, rng.integers(0, levels + 1, (3, 6)))
-        leafs, spines = rng.integers(0, 2, 4), rng.integers(0, 3, 3)
+def test_circuits_make_way_as_one_by_one(levels: int) -> None:
+    """Fibres so short that chains are needed, and some fail."""
+    rng, chains, failed = np.random.default_rng(levels), 0, 0
+    for _ in range(100):
+        room = rng.binomial(levels, rng.uniform(0.8, 1.0), (8, 8))
+        free = FreeFibres(rng.random((6 * levels, 8)) < rng.uniform(0.8, 1.0), room)
+        leafs, spines = np.ones(6 * levels, np.int64), (rng.random(8) < rng.uniform(0.3, 1.0)).astype(np.int64)
+        laying = PlainLaying.over(free)
         found = lay_all(free, leafs, spines)
-        assert found == one_by_one(free, leafs, spines)
-        moved += isinstance(found, dict) and bool(found)
-    assert moved > 20
+        assert found == one_by_one(free, leafs, spines, laying)
+        chains += laying.chains
+        failed += isinstance(found, int)
+    assert chains > 30
+    assert 10 < failed < 90
+
+
+@pytest.mark.parametrize("each", [1, 2, 4])
+def test_fibres_towards_one_spine_are_matched_as_in_plain_python(each: int) -> None:
+    rng, refused, moved = np.random.default_rng(each), 0, 0
+    for _ in range(300):
+        free = FreeFibres(rng.random((5, 12)) < rng.uniform(0.3, 1.0), rng.integers(0, 3, (1, 12)))
+        order, times, most = rng.permutation(5), rng.integers(0, 4, 5), int(rng.integers(1, 12))
+        plain, added = PlainReach(masks(free.leaf & (free.spine[0] > 0)), free.spine[0].tolist()), 0
+        for leaf in order.tolist():
+            for _ in range(times[leaf]):
+                if added == most:
+                    break
+                if not plain.add(leaf, each):
+                    refused += 1
+                    break
+                added += 1
+        used, count = _reach(free, 0, order, times, each, most)
+        assert count == added
+        assert [np.flatnonzero(row).tolist() for row in used] == [
+            list(bits(plain.used.get(row, 0))) for row in range(5)
+        ]
+        # Without anybody making way, every leaf would have the lowest switches that others had left.
+        moved += any(
+            plain.users[switch] != sorted(plain.users[switch], key=order.tolist().index) for switch in plain.users
+        )
+    assert refused > 50
+    assert moved > 5
+
+
+@given(st.data())
+def test_the_cheapest_cover_is_that_of_plain_python(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 8))
+    room = data.draw(arrays(np.int64, count, elements=st.integers(0, 4)))
+    cost = data.draw(arrays(np.int64, count, elements=st.integers(1, 5)))
+    target = data.draw(st.integers(1, 12))
+    found, expected = cheapest_cover(room, cost, target), plain_cover(room, cost, target)
+    assert (found is None) == (expected is None)
+    assert found is None or found.tolist() == expected.tolist()
 
 
 def test_a_fibre_that_is_given_back_may_be_one_more_than_any_spine_has_left() -> None:
