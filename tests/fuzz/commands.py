@@ -1,6 +1,7 @@
 """Every command with a sound call, to which options with absurd values are added.
 
 Commands that act on the machine (labs, services, measuring) are left out; their files are read in `sound_files`.
+Commands that change the state file of a live cluster find it each time as it was.
 """
 
 import os
@@ -31,10 +32,27 @@ SOUND = {
     "cluster rules": "a --state {state} --fabric leaf-spine:2x4x4 --gpus-per-server 2 --to {folder}",
     "cluster generate": "{made} --jobs 3",
     "cluster size": "--ports 16",
-    "cluster submit": "a --gpus 2 --state {live} --fabric leaf-spine:2x4x4 --gpus-per-server 2",
+    "cluster submit": "c --gpus 2 --state {live} --fabric leaf-spine:2x4x4 --gpus-per-server 2",
     "cluster status": "--state {live}",
     "cluster queue": "--state {live}",
     "cluster what-if": "--gpus 2 --state {live}",
+    "cluster end": "a --state {live}",
+    "cluster cancel": "b --state {live}",
+    "cluster hold": "b --note later --state {live}",
+    "cluster release": "held --state {live}",
+    "cluster resize": "a --gpus 2 --state {live}",
+    "cluster drain": "spine:spine0 --state {live}",
+    "cluster restore": "spine:spine1 --state {live}",
+    "cluster fail": "leaf:leaf1 --state {live}",
+    "cluster repair": "spine:spine2 --state {live}",
+    "cluster policy": "laas --queue smallest --state {live}",
+    "cluster report": "a --step 10 --took 2s --state {live}",
+    "cluster events": "--limit 3 --state {live}",
+    "serve slurm-files": "--to {slurm} --fabric leaf-spine:2x4x4 --gpus-per-server 2",
+    "serve kubernetes-files": "--to {kubernetes} --fabric leaf-spine:2x4x4 --gpus-per-server 2",
+    "serve systemd-unit": "--user ropewalk",
+    "serve token list": "--database {database}",
+    "lab status": "",
 }
 """Arguments of a call that is answered within a second once kernels are compiled."""
 HUGE = (
@@ -65,6 +83,12 @@ class Command:
     words: tuple[str, ...]
     sound: tuple[str, ...]
     options: tuple[tuple[str, str], ...]
+    state: tuple[Path, bytes]
+    """The state file of a live cluster, and what is in it before every call."""
+
+    def prepare(self) -> None:
+        path, content = self.state
+        path.write_bytes(content)
 
     def call(self, case: int) -> list[str]:
         """The call of a case."""
@@ -97,12 +121,18 @@ def commands(folder: Path) -> list[Command]:
     from fuzz.sound_cluster_files import JOBS
     from fuzz.sound_files import SOUND as FILES
     from ropewalk.cli import app
+    from ropewalk.serve.store import open_store
 
     for name in ("plan", "state"):
         FILES[name](folder)
     (folder / "jobs.csv").write_text(JOBS)
+    os.environ["ROPEWALK_LABS"] = str(folder / "labs")
+    live = folder / "live.json"
+    live.write_bytes(_live_state(folder / "made.json"))
+    open_store(str(folder / "serve.db")).close()
     places = {"plan": "plan.json", "state": "state.json", "jobs": "jobs.csv", "out": "out.sh", "folder": "rules"}
-    places |= {"live": "live.json", "made": "made.csv"}
+    places |= {"live": "live.json", "made": "made.csv", "database": "serve.db"}
+    places |= {"slurm": "slurm", "kubernetes": "kubernetes"}
     named = {key: str(folder / value) for key, value in places.items()}
     root = typer.main.get_command(app)
     found = []
@@ -111,8 +141,25 @@ def commands(folder: Path) -> list[Command]:
         for word in words.split():
             command = command.commands[word]
         options = tuple(_option(one) for one in command.params if one.opts[0].startswith("-") and one.name != "help")
-        found.append(Command(tuple(words.split()), tuple(part.format(**named) for part in sound.split()), options))
+        sound = tuple(part.format(**named) for part in sound.split())
+        found.append(Command(tuple(words.split()), sound, options, (live, live.read_bytes())))
     return found
+
+
+def _live_state(path: Path) -> bytes:
+    """A cluster with a job that runs, one that waits and one that is held, and parts out of service."""
+    from ropewalk.serve.state_file import StateFile
+    from ropewalk.tenancy.plant import plant
+
+    small = plant("leaf-spine:2x4x4", gpus_per_server=2)
+    for where, body in (
+        ("jobs", {"name": "a", "gpus": 4}), ("jobs", {"name": "b", "gpus": 8}),
+        ("jobs", {"name": "held", "gpus": 2}), ("jobs/j3/hold", {}),
+        ("drain", {"parts": ["spine:spine1"], "note": ""}), ("failures", {"parts": ["spine:spine2"], "note": ""}),
+    ):  # fmt: skip
+        reply = StateFile(path, lambda: small, clock=lambda: 10.0).ask("POST", f"/v1/{where}", body)
+        assert reply.status < 400, reply.document
+    return path.read_bytes()
 
 
 def _option(parameter):
@@ -142,6 +189,7 @@ def run(arguments):
 
 def warmed(command):
     """Let a command answer its sound call once, so that its kernels are there when it is called again and again."""
+    command.prepare()
     saved = os.dup(1), os.dup(2)
     nothing = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nothing, 1), os.dup2(nothing, 2)

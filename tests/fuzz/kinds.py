@@ -10,7 +10,7 @@ def kinds_of_cases(place, what="all", only=""):
     if what in ("all", "readers"):
         (place / "sound").mkdir()
         (place / "damaged").mkdir()
-        found += [(one.name, _reading(one, place / "damaged")) for one in readers(place / "sound") if only in one.name]
+        found += [(one.name, _reading(one, place / "damaged")) for one in readers(place / "sound", only)]
     if what in ("all", "commands"):
         (place / "asked").mkdir()
         for one in commands.commands(place / "asked"):
@@ -33,4 +33,8 @@ def _reading(reader, place):
 
 
 def _calling(command):
-    return lambda case: commands.run(command.call(case))
+    def attempt(case):
+        command.prepare()
+        commands.run(command.call(case))
+
+    return attempt

@@ -37,10 +37,12 @@ class Reader:
         return mutated(data, random)
 
 
-def readers(folder: Path) -> list[Reader]:
-    """All of them; sound files are made by what writes them."""
+def readers(folder: Path, only: str = "") -> list[Reader]:
+    """All of them, or those whose names contain something; sound files are made by what writes them."""
     found = []
     for name, make in SOUND.items():
+        if only not in name:
+            continue
         place = folder / name
         place.mkdir()
         read = make(place)

@@ -101,7 +101,7 @@ def _topology(name, text):
     return made
 
 
-def _small():
+def small_plant():
     from ropewalk.export.cluster import AddressPlan
     from ropewalk.tenancy.allocation import Allocation
     from ropewalk.tenancy.plant import plant
@@ -119,7 +119,7 @@ def _job_file(name):
         from ropewalk.export.cluster.links import read_links
         from ropewalk.export.cluster.ranks import read_rank_file, read_rank_table
 
-        small, held, addresses = _small()
+        small, held, addresses = small_plant()
         files = job_files(small, held, addresses) | {"addresses.csv": addresses_csv(addresses, small)}
         readers = {
             "rankfile.openmpi": lambda path: read_rank_file(path, small),
@@ -143,7 +143,7 @@ def _state(folder):
     from ropewalk.tenancy.policies import POLICIES
     from ropewalk.tenancy.saved_state import write_state
 
-    small, held, _ = _small()
+    small, held, _ = small_plant()
     state = Occupancy(small)
     state.place(held)
     write_state(folder / "state.json", state.as_document())

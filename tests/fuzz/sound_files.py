@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from fuzz.sound_cluster_files import CLUSTER_FILES, resealed
+from fuzz.sound_service_files import SERVICE_FILES
 
 DATA = Path(__file__).parents[1] / "data"
 PRICES = """source = "ours"
@@ -298,4 +299,5 @@ SOUND = {
     "kineto": _measured(KINETO, "trace.json"),
     "pairs": _measured(PAIRS, "pairs.csv"),
     **CLUSTER_FILES,
+    **SERVICE_FILES,
 }

@@ -13,9 +13,10 @@ from ropewalk.cli.cluster_plant import ISOLATE_OF_STATE, PlantOptions, plant_for
 from ropewalk.cli.cluster_screen import print_warnings, some
 from ropewalk.cli.cluster_state import describe, explained, policy_for, request
 from ropewalk.cli.cluster_trace import ReplayOptions, conditions_of, read_jobs
+from ropewalk.cli.idle_options import given, refuse
 from ropewalk.cli.live_options import LiveOptions, asked, job_named
 from ropewalk.cli.live_screen import print_explained
-from ropewalk.cli.option_groups import with_options
+from ropewalk.cli.option_groups import names_of, with_options
 from ropewalk.cli.screen import JSON, console, print_json, shown_progress
 from ropewalk.errors import ClusterError, InputError
 
@@ -28,8 +29,15 @@ if TYPE_CHECKING:
     from ropewalk.tenancy.timeline import Timeline
 
 
+OF_TRACES = (*names_of(ReplayOptions), "at")
+"""Options that only a replay of a trace knows."""
+OF_QUESTIONS = ("job", "gpus", "isolate", *names_of(PlantOptions))
+"""Options of a new job: a job that a service or a state file knows has a cluster and a policy."""
+
+
 @with_options
 def explain_command(
+    context: typer.Context,
     jobs: Path | None = typer.Argument(
         None, metavar="[JOB|TRACE]", help="A job of the service or state file, or a trace (with --job)."
     ),
@@ -50,6 +58,7 @@ def explain_command(
     Example: `ropewalk cluster explain --state now.json --gpus 128 --fabric leaf-spine:64x32x32`
     """
     if jobs is not None and not jobs.exists() and live.answers():
+        refuse(given(context, (*OF_TRACES, *OF_QUESTIONS)), f"{jobs} is a job that is known already: leave it out")
         whom = live.open()
         why = asked(whom, "GET", f"/v1/jobs/{job_named(whom, str(jobs))}/explain").document
         print_json(why) if json else print_explained(why)
@@ -59,6 +68,7 @@ def explain_command(
     if jobs is None:
         if gpus is None:
             raise InputError("explain needs a job: give a trace and --job, or --gpus with --state")
+        refuse(given(context, OF_TRACES), "it belongs to a replay: leave it out, or give a trace")
         now = read_state(policy, plant, state)
         name = job or _new_name(now)
         document = describe(now.plant, request(policy, now, name, gpus), name, gpus, policy)

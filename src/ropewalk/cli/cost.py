@@ -69,10 +69,10 @@ def cost_command(
     opened = open_workload(what.named(model), batch, what.seq)
     named = held_to(REFERENCE if device is None else device, power)
     prices = pricer(named, what.dtype).sustained(opened)
+    cost = step_cost(opened, prices, what.optimiser)
     needed = memory_on_one_gpu(opened, what.optimiser, prices.numbers).most
     if memory_check and needed > prices.device.memory_bytes:
         raise _shortage(opened, prices, what.optimiser, needed)
-    cost = step_cost(opened, prices, what.optimiser)
     expected = interval_of_step(cost.step_s, opened, named, what.dtype, Strategy(optimiser=what.optimiser), gpus=1)
     if workload is not None:
         write_workload(opened, workload)

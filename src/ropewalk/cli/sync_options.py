@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import typer
 
 from ropewalk import units
+from ropewalk.cli.idle_options import refuse
 from ropewalk.cli.lists import each, not_empty, split, split_fabrics, whole_number
 from ropewalk.cli.mix_options import MixOptions
 from ropewalk.cli.packet_options import PacketChoices
@@ -89,10 +91,12 @@ class SyncStudyOptions:
         from ropewalk.sync import SyncQuestion
 
         levels, given = self.levels, self.scale
+        physical = not_empty(split_fabrics(self.physical), "--physical")
+        self._refuse_idle_hosts(physical)
         scale = {name: usual if (said := given[name]) is None else said for name, usual in usual_scale(levels).items()}
         return SyncQuestion(
             logical=not_empty(split(self.logical), "--logical"),
-            physical=not_empty(split_fabrics(self.physical), "--physical"),
+            physical=physical,
             hosts=not_empty(each(scale["--hosts"], whole_number), "--hosts"),
             axes=_axes(self.axes),
             sizes=not_empty(each(scale["--size"], units.size), "--size"),
@@ -109,6 +113,13 @@ class SyncStudyOptions:
             most_events=packets.most_events,
             mixer=mixing.mixer() or FREE,
         )
+
+    def _refuse_idle_hosts(self, physical: Sequence[str]) -> None:
+        from ropewalk.fabric.expression import has_open_size
+
+        if self.hosts is not None and not any(map(has_open_size, physical)):
+            names = ", ".join(physical[:3]) + (" …" if physical[3:] else "")
+            refuse(["--hosts"], f"--physical {names} already says how many: leave it out, or name only a family")
 
 
 def _axes(text: str | None) -> tuple[int, ...] | Literal["all"] | None:

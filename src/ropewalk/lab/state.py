@@ -121,6 +121,8 @@ def read(name: str) -> LabState:
     if document.get("format") != FORMAT:
         raise LabError(f"{subject}: {path} is not a document of the format {FORMAT!r}: take it down and up again")
     found = record(LabState, {key: value for key, value in document.items() if key != "format"}, subject, LabError)
+    if found.name != name:
+        raise LabError(f"{subject}: {path} is the state of lab {found.name[:40]!r}: take it down and up again")
     found.check()
     return found
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import socket
 import ssl
 import stat
@@ -20,8 +21,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from ropewalk.documents import parse_foreign_json
+from ropewalk.documents import parse_foreign_json, read_text
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import InputError, RopewalkError
+from ropewalk.serve.problems import INTERFACE, VERSION
 
 SERVICE, TOKEN, AUTHORITY = "ROPEWALK_SERVICE", "ROPEWALK_TOKEN", "ROPEWALK_CA"
 """Variables of the environment: the URL, the token or a file that holds it, the certificate authority."""
@@ -31,6 +34,8 @@ PAUSES_S = (0.2, 0.5, 1.0)
 AGAIN = frozenset({429, 503})
 LONGEST_PAUSE_S = 10.0
 CHANGES = ("POST", "PUT")
+LONGEST_TOKEN_FILE = 10_000
+TOKEN_LETTERS = re.compile(r"[!-~]+")
 
 
 class ServiceUnreachable(RopewalkError):
@@ -155,16 +160,21 @@ class Client:
         if answer.will_close:
             self.close()
         wait = answer.getheader("Retry-After") or "0"
-        return Reply(answer.status, self._document(text, answer.status)), float(wait) if wait.isdecimal() else 0.0
+        return Reply(answer.status, self._document(text, answer)), float(wait) if is_count(wait[:9]) else 0.0
 
-    def _document(self, text: bytes, status: int) -> dict[str, Any]:
+    def _document(self, text: bytes, answer: http.client.HTTPResponse) -> dict[str, Any]:
         try:
             found = parse_foreign_json(text.decode(), "the answer", InputError)
         except (UnicodeDecodeError, InputError):
             found = None
         if not isinstance(found, dict):
-            raise ServiceFailed(f"{self.where} answered {status} without JSON: check that it is a ropewalk service")
+            raise self._stranger(f"{answer.status} without JSON")
+        if answer.status < 400 and answer.getheader(INTERFACE) != VERSION:
+            raise self._stranger(f"without the header {INTERFACE}: {VERSION}")
         return found
+
+    def _stranger(self, said: str) -> ServiceFailed:
+        return ServiceFailed(f"{self.where} answered {said}: check that it is a ropewalk service")
 
     def _stream(self, after: int | None) -> Iterator[dict[str, Any]]:
         connection = self._connect()
@@ -175,11 +185,11 @@ class Client:
             connection.request("GET", "/v1/events", headers=headers)
             answer = connection.getresponse()
             if answer.status != 200:
-                refused = Reply(answer.status, self._document(answer.read(), answer.status))
+                refused = Reply(answer.status, self._document(answer.read(), answer))
                 raise_refused(refused, self.where)
             for line in answer:
                 if line.startswith(b"data: "):
-                    yield self._document(line[6:], answer.status)
+                    yield self._document(line[6:], answer)
         finally:
             connection.close()
 
@@ -199,8 +209,9 @@ class Client:
 
 def raise_refused(reply: Reply, where: str) -> None:
     """Turn a refusal into an exception: what the user gave is an InputError, everything else a failure."""
-    error = reply.error or {"message": f"status {reply.status}", "remedy": ""}
-    text = error["message"] + (f": {error['remedy']}" if error.get("remedy") else "")
+    error = reply.error or {}
+    text = str(error.get("message") or f"status {reply.status}")
+    text += f": {error['remedy']}" if error.get("remedy") else ""
     if reply.status in AGAIN or reply.status >= 500:
         raise ServiceFailed(f"{where} cannot answer: {text}")
     raise InputError(text)
@@ -211,22 +222,24 @@ def token_of(environment: Mapping[str, str], file: Path | None = None) -> str | 
     if file is not None:
         return _token_in(file)
     text = environment.get(TOKEN)
-    if text is None or text.startswith("rw_"):
-        return text
-    return _token_in(Path(text))
+    if not text:
+        return None
+    return _one_word(text, f"the token in {TOKEN}") if text.startswith("rw_") else _token_in(Path(text))
 
 
 def _token_in(path: Path) -> str:
-    try:
-        mode = path.stat().st_mode
-        text = path.read_text().strip()
-    except OSError as problem:
-        raise InputError(
-            f"the token file {path} cannot be read: {problem.strerror or problem}: check the path"
-        ) from None
-    if stat.S_IMODE(mode) & 0o077:
-        raise InputError(f"the token file {path} can be read by others: chmod 600 {path}")
-    return text
+    subject = f"the token file {path}"
+    text = read_text(path, subject, InputError, LONGEST_TOKEN_FILE).strip()
+    if stat.S_IMODE(path.stat().st_mode) & 0o077:
+        raise InputError(f"{subject} can be read by others: chmod 600 {path}")
+    return _one_word(text, subject)
+
+
+def _one_word(token: str, subject: str) -> str:
+    """What a header can carry."""
+    if not TOKEN_LETTERS.fullmatch(token):
+        raise InputError(f"{subject} is not one word of letters and digits: put in what `ropewalk serve token` printed")
+    return token
 
 
 def client_of(url: str | None, environment: Mapping[str, str] = os.environ, token_file: Path | None = None) -> Client:
@@ -244,12 +257,12 @@ def _connector(url: str, authority: str | None, timeout_s: float) -> Callable[[]
         path = url.removeprefix("unix:")
         path = "/" + path.lstrip("/") if path.startswith("//") else path
         return lambda: _UnixConnection(path, timeout_s)
-    parts = urlsplit(url)
     try:
+        parts = urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError:
-        host, port = None, None
-    if parts.scheme not in ("http", "https") or not host or parts.path not in ("", "/"):
+        parts, host, port = None, None, None
+    if parts is None or not host or parts.scheme not in ("http", "https") or parts.path not in ("", "/"):
         raise InputError(f"{url!r} is not the address of a service: write http://127.0.0.1:8787 or unix:/path/of.sock")
     if parts.scheme == "http":
         return lambda: http.client.HTTPConnection(host, port or 80, timeout=timeout_s)

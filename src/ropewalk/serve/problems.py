@@ -31,6 +31,8 @@ STATUS_OF_CODE = {
 """Codes that clients may act on, and the status each is sent with; what is not here is a conflict."""
 
 JSON_TYPE = b"application/json"
+INTERFACE, VERSION = "Ropewalk-API", "1"
+"""A header of every answer, so that clients see that it is no other service that answers them in JSON."""
 
 
 class Problem(Exception):

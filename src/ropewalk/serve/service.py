@@ -14,6 +14,7 @@ from ropewalk.serve.restored import restored
 from ropewalk.serve.settings import Settings
 from ropewalk.serve.store import Store
 from ropewalk.serve.store.retention import Retention
+from ropewalk.serve.store.unusable import reading
 from ropewalk.serve.writer import Writer
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.plant import plant as make_plant
@@ -46,7 +47,8 @@ def open_writer(
             f"the store {store.name} holds another cluster ({saved.plant.name}, {saved.plant.gpus} GPUs): describe "
             "that one, or name another store"
         )
-    controller = restored(saved)
+    with reading(store.engine):
+        controller = restored(saved)
     warm_up(saved.settings.policy, saved.plant)
     return Writer(store, controller, saved.counters, clock=clock, fatal=fatal, retention=retention)
 

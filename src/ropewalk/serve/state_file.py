@@ -16,14 +16,14 @@ from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any
 
-from ropewalk.errors import ClusterError, InputError
+from ropewalk.errors import ClusterError, InputError, PhysicsError
 from ropewalk.files import is_there, require_writable
 from ropewalk.serve.asked import ReceivedRequest
 from ropewalk.serve.client import Reply
 from ropewalk.serve.controller import Controller
 from ropewalk.serve.endpoints import Endpoint, endpoint_at, status_of_answer
 from ropewalk.serve.job import ServedJob
-from ropewalk.serve.operation import OUTCOMES
+from ropewalk.serve.job_document import read_job
 from ropewalk.serve.outcome import Event, Refused
 from ropewalk.serve.problems import problem_document, status_of
 from ropewalk.serve.settings import Settings
@@ -32,7 +32,7 @@ from ropewalk.tenancy.parts import drained_of, part_names
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.plant_differences import differences
 from ropewalk.tenancy.plant_document import plant_document, plant_from_document
-from ropewalk.tenancy.saved_state import CONTROLLER, read_state_document, write_state
+from ropewalk.tenancy.saved_state import CONTROLLER, SavedState, read_state_document, saved_state, write_state
 
 ENTRY = CONTROLLER
 MOST_EVENTS = 10_000
@@ -127,7 +127,7 @@ class StateFile:
             return Controller.empty(self._plant(), Settings(**self._settings)), []
         document = state_document(self.path)
         if ENTRY in document:
-            controller, events = _restored(document[ENTRY], self.where)
+            controller, events = _restored(document, self.where)
             self._check_same(controller.state)
             return controller, events
         if self._plant is None:
@@ -183,64 +183,55 @@ def plant_of_state(path: Path) -> tuple[Plant, Settings] | None:
     document = state_document(path)
     if ENTRY not in document:
         return None
-    controller, _ = _restored(document[ENTRY], f"state {path}")
+    controller, _ = _restored(document, f"state {path}")
     return controller.state.plant, controller.state.settings
 
 
-def _restored(kept: Any, subject: str) -> tuple[Controller, list[dict[str, Any]]]:
+def _restored(document: dict[str, Any], subject: str) -> tuple[Controller, list[dict[str, Any]]]:
     """The controller of a file; every job is placed anew, and what contradicts itself is refused."""
+    kept = document[ENTRY]
     try:
         plant = plant_from_document(kept["plant"])
         settings = Settings.from_document(kept["settings"])
         shaped = settings.rule.plant(plant)
-        jobs = [_job(one) for one in kept["jobs"]]
         controller = Controller.from_documents(
             plant,
             settings,
-            jobs,
+            [read_job(one) for one in kept["jobs"]],
             drained=drained_of(shaped, kept["drained"]),
             failed=drained_of(shaped, kept["failed"]),
             counters=Counters(int(kept["next_job"]), 1),
             now=float(kept["now"]),
         )
-        events = [dict(event) for event in kept["events"]]
-        if [event["seq"] for event in events] != sorted({int(event["seq"]) for event in events}):
+        controller.state.occupancy.check()
+        events = [_event(one) for one in kept["events"]]
+        if [event["seq"] for event in events] != sorted({event["seq"] for event in events}):
             raise ValueError("events are not in order")
-        return controller, events
-    except InputError as problem:
+    except (InputError, PhysicsError) as problem:
         raise ClusterError(f"{subject}: {problem}") from None
     except (KeyError, TypeError, ValueError, AttributeError) as problem:
         raise ClusterError(f"{subject} cannot be read ({problem!r}): give one written by ropewalk") from None
+    _check_snapshot(saved_state(document, subject), saved_state(controller.state.occupancy.as_document()), subject)
+    return controller, events
 
 
-_NUMBER, _WHEN = (int, float), (int, float, NoneType)
-_FIELDS: dict[str, Any] = {
-    "number": int, "name": str, "gpus": int, "submitted_at": _NUMBER, "user": str, "version": int, "note": str,
-    "expected_s": _WHEN, "deadline_s": _WHEN, "priority": _NUMBER, "requeue": bool, "servers": list, "labels": dict,
-    "external": (str, NoneType), "held": bool, "managed": bool, "again": bool, "expires_at": _WHEN,
-    "started_at": _WHEN, "ended_at": _WHEN, "restarts": int, "generation": int, "allocation": dict, "releasing": list,
-    "promised_step_s": _WHEN, "measured": list, "reports": int, "slow": bool, "owner": str,
-}  # fmt: skip
-"""What a job in a file may say, besides where it stands."""
-_CHOICES = {"state": ("pending", "running", "ended"), "outcome": (None, *OUTCOMES)}
+def _check_snapshot(beside: SavedState, own: SavedState, subject: str) -> None:
+    """The snapshot beside the controller says the same: other commands read that one."""
+    for name in ("plant", "gpus", "drained"):
+        if getattr(beside, name) != getattr(own, name):
+            raise ClusterError(f"{subject}: its {name} is not that of its controller: give one written by ropewalk")
+    if {one.job: one for one in beside.jobs} != {one.job: one for one in own.jobs}:
+        raise ClusterError(f"{subject}: its jobs are not those of its controller: give one written by ropewalk")
 
 
-def _job(document: dict[str, Any]) -> ServedJob:
-    """A job of a file, which people may have edited."""
-    for name, value in document.items():
-        if name in _CHOICES:
-            if value not in _CHOICES[name]:
-                raise ValueError(f"{name} is {value!r}")
-        elif name in _FIELDS and (not isinstance(value, _FIELDS[name]) or _is_stray_flag(value, name)):
-            raise ValueError(f"{name} is {value!r}")
-    found = ServedJob.from_document(document)
-    if found.number < 1 or found.gpus < 1 or (found.state == "running") > (found.allocation is not None):
-        raise ValueError(f"job {found.number} is inconsistent")
+def _event(document: Any) -> dict[str, Any]:
+    """Something of the history; what else it says depends on its kind."""
+    found: dict[str, Any] = dict(document)
+    kinds: dict[str, Any] = {"seq": int, "at": (int, float), "kind": str, "job": (str, NoneType)}
+    for name, kind in kinds.items():
+        if not isinstance(found[name], kind) or isinstance(found[name], bool):
+            raise ValueError(f"{name} of an event is {found[name]!r}")
     return found
-
-
-def _is_stray_flag(value: Any, name: str) -> bool:
-    return isinstance(value, bool) and _FIELDS[name] is not bool
 
 
 def _taken_over(plant: Plant, settings: Settings, document: dict[str, Any], at: float) -> Controller:

@@ -1,4 +1,7 @@
-"""Answers that are kept: a folder for each, by the key of its question, the least recently used ones removed."""
+"""Answers that are kept: a folder for each, by the key of its question, the least recently used ones removed.
+
+What is damaged on the disk is as if it had never been kept: the question is answered again.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,12 @@ import re
 import secrets
 import shutil
 import time
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ropewalk.documents import parse_json
+from ropewalk.documents import parse_json, read_bytes, read_text
+from ropewalk.documents.sealed import read_sealed, sealed
 from ropewalk.errors import InputError
 from ropewalk.files import write_whole
 from ropewalk.ui.asked import Asked
@@ -20,7 +25,9 @@ from ropewalk.ui.asked import Asked
 KEY = re.compile(r"[0-9a-f]{32}")
 QUESTION, ANSWER, PAGE, PLAN, EXPORT = "question.json", "answer.json", "page.html", "plan.json", "export.zip"
 MOST_ANSWERS = 500
-SECRET = ".secret"
+SECRET, KEPT = ".secret", "kept"
+SECRET_TEXT = re.compile(r"[0-9a-f]{64}")
+LONGEST_SECRET, MOST_KEPT = 1000, 10**9
 
 
 class Shelf:
@@ -29,11 +36,7 @@ class Shelf:
     def __init__(self, folder: Path, most: int = MOST_ANSWERS) -> None:
         self._folder, self._most = folder, most
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        secret = folder / SECRET
-        if not secret.exists():
-            write_whole(secret, secrets.token_hex(32))
-            os.chmod(secret, 0o600)
-        self._secret = secret.read_text().strip().encode()
+        self._secret = _secret_in(folder / SECRET)
 
     def keep(self, asked: Asked, answer: str, folder: Path, seconds: float) -> None:
         """Keep what a command printed and wrote; it is there whole or not at all."""
@@ -46,22 +49,29 @@ class Shelf:
                 shutil.copyfile(folder / name, making / name)
         for name, content in asked.files.items():
             (making / f"file-{name}").write_bytes(content)
-        write_whole(making / QUESTION, json.dumps(asked.as_document() | {"asked_at": time.time(), "seconds": seconds}))
+        kept = {name: _digest(making / name) for name in (ANSWER, PAGE, PLAN, EXPORT) if (making / name).is_file()}
+        question = asked.as_document() | {"asked_at": time.time(), "seconds": seconds, KEPT: kept}
+        write_whole(making / QUESTION, json.dumps(sealed(question)))
         shutil.rmtree(place, ignore_errors=True)
         making.rename(place)
         self._make_room()
 
     def has(self, key: str) -> bool:
-        return bool(KEY.fullmatch(key)) and (self._folder / key / QUESTION).is_file()
+        return bool(KEY.fullmatch(key)) and _question_in(self._folder / key) is not None
 
     def question(self, key: str) -> dict[str, Any]:
         """What was asked, when, and how long it took."""
-        self._touch(key)
-        return self.question_of(self._path(key, QUESTION).parent)
+        place = self._path(key, QUESTION).parent
+        os.utime(place)
+        found = _question_in(place)
+        if found is None:
+            raise KeyError(key)
+        return found
 
     def answer(self, key: str) -> Any:
         """What the command printed, as JSON."""
-        return parse_json(self._path(key, ANSWER).read_text(), f"answer {key}", InputError)
+        subject = f"answer {key}"
+        return parse_json(read_text(self._path(key, ANSWER), subject, InputError), subject, InputError)
 
     def page(self, key: str) -> Path | None:
         path = self._path(key, PAGE)
@@ -77,15 +87,13 @@ class Shelf:
 
     def recent(self, most: int = 20) -> list[dict[str, Any]]:
         """The latest questions, newest first."""
-        places = [place for place in self._places() if not (place / EXPORT).exists()]
-        places = sorted(places, key=lambda place: place.stat().st_mtime, reverse=True)[:most]
-        return [{"id": place.name, **self.question_of(place)} for place in places]
-
-    @staticmethod
-    def question_of(place: Path) -> dict[str, Any]:
-        found = parse_json((place / QUESTION).read_text(), "a kept answer", InputError)
-        if not isinstance(found, dict):
-            raise InputError(f"{place / QUESTION} is no question: remove its folder")
+        found = []
+        for place in reversed(self._by_use()):
+            question = None if (place / EXPORT).exists() else _question_in(place)
+            if question is not None:
+                found.append({"id": place.name, **question})
+            if len(found) == most:
+                break
         return found
 
     def sign(self, key: str) -> str:
@@ -100,13 +108,40 @@ class Shelf:
             raise KeyError(key)
         return self._folder / key / name
 
-    def _touch(self, key: str) -> None:
-        os.utime(self._path(key, QUESTION).parent)
-
-    def _places(self) -> list[Path]:
-        return [one for one in self._folder.iterdir() if KEY.fullmatch(one.name) and (one / QUESTION).is_file()]
+    def _by_use(self) -> list[Path]:
+        """The folders of all answers, the least recently used first."""
+        places = [one for one in self._folder.iterdir() if KEY.fullmatch(one.name) and one.is_dir()]
+        return sorted(places, key=lambda place: place.stat().st_mtime)
 
     def _make_room(self) -> None:
-        places = sorted(self._places(), key=lambda place: place.stat().st_mtime)
+        places = self._by_use()
         for place in places[: max(0, len(places) - self._most)]:
             shutil.rmtree(place, ignore_errors=True)
+
+
+def _secret_in(path: Path) -> bytes:
+    """What links are signed with; a new one where there is none, or where it is damaged."""
+    try:
+        text = read_text(path, "the secret", InputError, LONGEST_SECRET).strip()
+    except InputError:
+        text = ""
+    if not SECRET_TEXT.fullmatch(text):
+        text = secrets.token_hex(32)
+        write_whole(path, text)
+        os.chmod(path, 0o600)
+    return text.encode()
+
+
+def _question_in(place: Path) -> dict[str, Any] | None:
+    """What was asked, if everything that was kept with it is there as it was written."""
+    try:
+        found = read_sealed(place / QUESTION, "a kept answer", InputError, "ask again")
+        kept = found.pop(KEPT)
+        intact = kept and all(_digest(place / name) == digest for name, digest in kept.items())
+    except (InputError, KeyError, AttributeError):
+        return None
+    return found if intact else None
+
+
+def _digest(path: Path) -> str:
+    return sha256(read_bytes(path, "a kept answer", InputError, MOST_KEPT)).hexdigest()

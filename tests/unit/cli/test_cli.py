@@ -71,6 +71,7 @@ def test_sync_writes_the_same_page_twice(tmp_path):
         (("sync", "--bandwidth", "-1Gbps"), "negative"),
         (("sync", "--hosts", "many"), "whole number"),
         (("sync", "--hosts", ""), "--hosts is empty"),
+        (("sync", "--physical", "torus:4x4,ring:8", "--hosts", "16"), "--hosts would have no effect"),
         (("sync", "--logical", "star"), "there is no collective 'star'"),
         (("sync", "--physical", "switch", "--hosts", "1"), "2"),
         (("sync", "--size", "0B"), "is out of range"),

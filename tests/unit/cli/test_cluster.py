@@ -177,6 +177,15 @@ def test_a_drained_spine_stops_jobs_across_leafs_and_explain_names_it(run, tmp_p
     assert "blocking spines" in why.stdout
 
 
+def test_explain_refuses_options_of_a_replay_where_nothing_is_replayed(run, tmp_path):
+    state = tmp_path / "now.json"
+    run("allocate", *SMALL, "--gpus", 2, "--save", state)
+    for option in (("--at", "soon"), ("--queue", "fifo"), ("--mix", "cv"), ("--fail", "1s:spine0")):
+        refused = run("explain", *SMALL, "--state", state, "--gpus", 8, *option)
+        assert (refused.code, refused.stdout) == (2, "")
+        assert f"{option[0]} would have no effect: it belongs to a replay" in refused.stderr
+
+
 def test_explain_says_what_one_job_of_a_trace_waited_for(jobs, run):
     found = run("explain", jobs, *SMALL, "--job", "late", "--json").json
     assert found["reason"] == "gpu-shortage"

@@ -53,3 +53,9 @@ def test_every_study_of_steps_prints_the_interval(ropewalk):
     found = ropewalk(*wired, "--bandwidth", "100Gbps", "--json").json
     assert found["interval"]["low_s"] is None
     assert "no comparable runs were checked (models of images" in found["interval"]["why"]
+
+
+def test_an_optimiser_that_does_not_exist_is_refused(ropewalk):
+    refused = ropewalk("cost", "gpt2", "--optimiser", "adam")
+    assert (refused.code, refused.stdout) == (2, "")
+    assert "there is no optimiser 'adam': use one of " in refused.stderr

@@ -26,6 +26,7 @@ from ropewalk.execute.overlap import (
 )
 from ropewalk.execute.overlap.layer_times import LayerTimes
 from ropewalk.execute.overlap.link_times import LinkTimes
+from ropewalk.execute.overlap.order import order_of_document
 from ropewalk.overlap.buckets import buckets
 from ropewalk.overlap.groups import Arrival, Groups
 from ropewalk.overlap.heads_tails import one_stream_sums
@@ -106,6 +107,25 @@ def test_an_order_survives_a_file(tmp_path, credit):
     order = CommunicationOrder(launches, credit, barrier=credit > 0)
     order.write(tmp_path / "order.json")
     assert read_order(tmp_path / "order.json") == order
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"credit": 4}, "has the entry 'credit', which no order has: use launches, credit_bytes, barrier, stream"),
+        ({"barrier": "no"}, "barrier is 'no': give true or false"),
+        ({"credit_bytes": True}, "credit_bytes is True: give a number"),
+        ({"credit_bytes": "4"}, "credit_bytes is '4': give a number"),
+        ({"launches": [[[["a", 0, 2.5]]]]}, "is not a piece"),
+        ({"launches": [[[[7, 0, 2]]]]}, "is not a piece"),
+        ({"launches": [[[["a", False, 2]]]]}, "is not a piece"),
+        ({"stream": {"mix": 1}}, "mix is 1"),
+    ],
+)
+def test_orders_are_read_field_by_field(change, complaint):
+    order = CommunicationOrder((fused(Piece("a", 0, 3)),))
+    with pytest.raises(StrategyError, match=complaint):
+        order_of_document(order.document() | change)
 
 
 @pytest.mark.parametrize(

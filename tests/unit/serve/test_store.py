@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
 
@@ -20,6 +22,7 @@ from ropewalk.serve.store import open_store
 from ropewalk.serve.store.backup import back_up
 from ropewalk.serve.store.engine import engine_of
 from ropewalk.serve.store.tables import METADATA
+from ropewalk.serve.store.tokens import tokens
 from ropewalk.serve.store.upgrade import revision, upgrade_to
 from ropewalk.tenancy.plant import plant
 from ropewalk.tenancy.policies import POLICIES
@@ -142,6 +145,47 @@ def test_a_store_that_gives_a_gpu_away_twice_is_refused_when_it_is_opened(path: 
     store = open_store(path)
     with pytest.raises(ClusterError, match="taken"):
         open_writer(store)
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE job SET doc = '{' WHERE id = 'j1'",
+        "UPDATE job SET doc = '{}' WHERE id = 'j1'",
+        "UPDATE job SET doc = replace(doc, '\"gpus\":20', '\"gpus\":\"x\"') WHERE id = 'j1'",
+        "UPDATE meta SET value = '[]' WHERE key = 'settings'",
+        "DELETE FROM meta WHERE key = 'counters'",
+        "UPDATE plant SET doc = '{\"leafs\": 1}'",
+    ],
+)
+def test_a_store_with_a_damaged_document_is_refused_as_damaged(path: str, damage: str) -> None:
+    _fill(path)
+    engine = engine_of(path)
+    with engine.connect().execution_options(writes=True) as connection, connection.begin():
+        assert connection.exec_driver_sql(damage).rowcount == 1
+    engine.dispose()
+    store = open_store(path)
+    with pytest.raises(ClusterError, match=r"is damaged .*: restore a backup"):
+        open_writer(store)
+    store.close()
+
+
+def test_damaged_pages_are_said_by_whoever_reads_them(path: str) -> None:
+    _fill(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE").fetchall()  # everything is in the one file
+        (size,) = connection.execute("PRAGMA page_size").fetchone()
+        found = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name IN ('token', 'job')")
+        pages = [page for (page,) in found]
+    with open(path, "r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * size)
+            file.write(b"\xff" * size)
+    store = open_store(path, writer=False)
+    for read in (lambda: tokens(store), store.load):
+        with pytest.raises(ClusterError, match="malformed: restore a backup"):
+            read()
     store.close()
 
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from ropewalk.documents import parse_json, read_text
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.files import write_whole
+from ropewalk.records import record
 from ropewalk.words import listed
 
 FORMAT = "ropewalk communication order 1"
@@ -206,35 +207,38 @@ def order_of_document(document: Any, subject: str = "communication order") -> Co
     """The order that `document` describes."""
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise StrategyError(f"{subject} is not in the format {FORMAT!r}: give a file written by ropewalk")
-    credit = document.get("credit_bytes", 0.0)
+    unknown = document.keys() - {"format", *_WRITTEN}
+    if unknown:
+        known = ", ".join(_WRITTEN)
+        raise StrategyError(f"{subject} has the entry {min(unknown)[:60]!r}, which no order has: use {known}")
     try:
         launches = tuple(
-            OperationLaunch(
-                tuple(
-                    tuple(Piece(str(name), int(start), int(stop)) for name, start, stop in operation)
-                    for operation in launch
-                )
-            )
+            OperationLaunch(tuple(tuple(_piece(*piece) for piece in operation) for operation in launch))
             for launch in document["launches"]
         )
-        credit_bytes = float("inf") if credit is None else float(credit)
     except (KeyError, TypeError, ValueError) as problem:
         raise StrategyError(
             f"{subject} has a launch that cannot be read ({problem}): write a launch as operations, an operation as "
             "pieces, a piece as [name, from, to]"
         ) from None
-    return CommunicationOrder(
-        launches, credit_bytes, bool(document.get("barrier", False)), _stream(document.get("stream"), subject)
-    )
+    credit, barrier = document.get("credit_bytes", 0.0), document.get("barrier", False)
+    if credit is not None and (isinstance(credit, bool) or not isinstance(credit, int | float)):
+        raise StrategyError(f"{subject}: credit_bytes is {credit!r}: give a number of bytes, or null for no limit")
+    if not isinstance(barrier, bool):
+        raise StrategyError(f"{subject}: barrier is {barrier!r}: give true or false")
+    given = document.get("stream")
+    stream = None if given is None else record(Stream, given, f"{subject}: stream", StrategyError)
+    return CommunicationOrder(launches, float("inf") if credit is None else float(credit), barrier, stream)
 
 
-def _stream(given: Any, subject: str) -> Stream | None:
-    if given is None:
-        return None
-    try:
-        made = Stream(**given)
-        keys = (tuple(int(key) for key in one) for one in (made.reduce_key, made.gather_key, made.sequence))
-        return Stream(bool(made.mix), bool(made.broadcast), made.window and int(made.window), *keys)
-    except (TypeError, ValueError):
-        known = ", ".join(field.name for field in fields(Stream))
-        raise StrategyError(f"{subject} has a stream that cannot be read: give {known}") from None
+_WRITTEN = ("launches", "credit_bytes", "barrier", "stream")
+
+
+def _piece(name: object, start: object, stop: object) -> Piece:
+    if not isinstance(name, str) or not _is_whole(start) or not _is_whole(stop):
+        raise ValueError(f"{[name, start, stop]!r} is not a piece")
+    return Piece(name, start, stop)
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)

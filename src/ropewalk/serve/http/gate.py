@@ -17,7 +17,7 @@ from ropewalk.serve.http.keyring import Keyring
 from ropewalk.serve.http.rates import Rates, address_key
 from ropewalk.serve.http.roles import ANYBODY, READER, Principal
 from ropewalk.serve.http.settings import HttpSettings
-from ropewalk.serve.problems import JSON_TYPE, Problem, problem_bytes, too_many
+from ropewalk.serve.problems import INTERFACE, JSON_TYPE, VERSION, Problem, problem_bytes, too_many
 
 Scope = Any
 Message = dict[str, Any]
@@ -45,6 +45,7 @@ SECURITY_HEADERS = (
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
+SIGN = (INTERFACE.lower().encode(), VERSION.encode())
 
 
 class RequestWatch(Protocol):
@@ -203,7 +204,7 @@ class _Answer:
                 self.limit.reschedule(None)  # it has begun: from here on the connection's own limits hold
             given = list(message.get("headers", ()))
             names = {name.lower() for name, _ in given}
-            message = message | {"headers": given + [one for one in SECURITY_HEADERS if one[0] not in names]}
+            message = message | {"headers": given + [one for one in (*SECURITY_HEADERS, SIGN) if one[0] not in names]}
         else:
             self.sent += len(message.get("body", b""))
         await self._send(message)

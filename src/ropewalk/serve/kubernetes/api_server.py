@@ -35,8 +35,12 @@ class ApiServer:
     timeout_s: float = 5.0
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(self.url)
+            there = parts.hostname and (parts.port is None or parts.port > 0)
+        except ValueError:  # brackets that do not match, a port that is no number
+            there = False
+        if not there or parts.scheme not in ("http", "https"):
             raise InputError(f"{self.url!r} is not the address of an API server: write https://HOST:PORT")
         if parts.scheme == "http" and self.token_file is not None and parts.hostname not in ("127.0.0.1", "localhost"):
             raise InputError(f"{self.url} would carry the token in the clear: write https://HOST:PORT")

@@ -135,7 +135,7 @@ class Rule:
             )
         body = dict(document["body"])
         kind = body.pop("kind", None)
-        if kind not in _BODIES:
+        if not isinstance(kind, str) or kind not in _BODIES:
             raise ClusterError(f"{subject}: body.kind is {kind!r}: use one of {', '.join(_BODIES)}")
         read = record(_BODIES[kind], body, f"{subject}: body", ClusterError)
         return record(cls, {**document, "body": read}, subject, ClusterError)

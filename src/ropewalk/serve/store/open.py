@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import os
-import sqlite3
 from contextlib import suppress
 from pathlib import Path
-
-from sqlalchemy import Engine
-from sqlalchemy.exc import DatabaseError
 
 from ropewalk.errors import ClusterError
 from ropewalk.files import require_writable
 from ropewalk.serve.store.engine import PRIVATE, engine_of, sqlite_file
 from ropewalk.serve.store.lock import FileLock
 from ropewalk.serve.store.store import Store
+from ropewalk.serve.store.unusable import DATABASE_ERRORS, unusable
 from ropewalk.serve.store.upgrade import prepare
-
-REMEDIES = {
-    "not a database": "name a database of ropewalk, or a file that does not exist yet",
-    "malformed": "restore a backup",
-    "readonly": "check who may write the file and its folder",
-    "unable to open": "check who may write the file and its folder",
-    "locked": "end the program that holds it, such as a sqlite3 shell",
-    "full": "make room on the disk",
-}
-"""What helps, by words of SQLite."""
 
 
 def open_store(url: str, *, upgrade: bool = False, writer: bool = True) -> Store:
@@ -50,8 +37,8 @@ def open_store(url: str, *, upgrade: bool = False, writer: bool = True) -> Store
         engine.dispose()
         if lock is not None:
             lock.close()
-        if isinstance(problem, DatabaseError | sqlite3.DatabaseError):
-            raise _unusable(engine, problem) from None
+        if isinstance(problem, DATABASE_ERRORS):
+            raise unusable(engine, problem) from None
         raise
 
 
@@ -67,12 +54,3 @@ def _claimed(path: Path) -> FileLock:
             f"the store {path} cannot be written ({problem.strerror}): check who may write its folder"
         ) from None
     return lock
-
-
-def _unusable(engine: Engine, problem: DatabaseError | sqlite3.DatabaseError) -> ClusterError:
-    name = engine.url.render_as_string(hide_password=True)
-    cause = problem.orig if isinstance(problem, DatabaseError) else problem
-    fact = next(iter(str(cause or "").strip().splitlines()), "") or "it does not answer"
-    known = (remedy for words, remedy in REMEDIES.items() if words in fact)
-    remedy = next(known, "check that it exists and may be written to")
-    return ClusterError(f"the store {name} cannot be used: {fact}: {remedy}")

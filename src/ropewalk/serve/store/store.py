@@ -14,6 +14,7 @@ from ropewalk.errors import ClusterError
 from ropewalk.serve import failpoints
 from ropewalk.serve.encoding import decode, encode
 from ropewalk.serve.job import ServedJob
+from ropewalk.serve.job_document import read_job
 from ropewalk.serve.outcome import Event
 from ropewalk.serve.settings import Settings
 from ropewalk.serve.state import KEPT_ENDED, Counters
@@ -22,6 +23,7 @@ from ropewalk.serve.store.lock import FileLock, lock_database
 from ropewalk.serve.store.retention import Retention, forget
 from ropewalk.serve.store.statements import Statements
 from ropewalk.serve.store.tables import DRAIN, EVENT, JOB, META, PLANT
+from ropewalk.serve.store.unusable import reading
 from ropewalk.tenancy.plant import Plant
 from ropewalk.tenancy.plant_document import plant_document, plant_from_document
 
@@ -115,7 +117,7 @@ class Store:
 
     def load(self) -> Saved | None:
         """What was kept; None where nothing was ever written."""
-        with self.engine.connect() as connection, connection.begin():
+        with reading(self.engine), self.engine.connect() as connection, connection.begin():
             plant = connection.execute(select(PLANT.c.doc)).scalar()
             if plant is None:
                 return None
@@ -130,8 +132,8 @@ class Store:
                 plant=plant_from_document(decode(plant)),
                 settings=Settings.from_document(decode(meta["settings"])),
                 counters=Counters(**decode(meta["counters"])),
-                jobs=tuple(ServedJob.from_document(decode(document)) for document in live),
-                ended=tuple(ServedJob.from_document(decode(document)) for document in ended),
+                jobs=tuple(read_job(decode(document)) for document in live),
+                ended=tuple(read_job(decode(document)) for document in ended),
                 parts={kind: tuple(names) for kind, names in parts.items()},
                 at=float(connection.execute(select(EVENT.c.at).order_by(EVENT.c.seq.desc()).limit(1)).scalar() or 0.0),
             )

@@ -6,8 +6,11 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import insert, select, update
 
+from ropewalk.errors import ClusterError
+from ropewalk.records import record
 from ropewalk.serve.store.store import Store
 from ropewalk.serve.store.tables import TOKEN
+from ropewalk.serve.store.unusable import reading
 
 
 @dataclass(frozen=True)
@@ -27,18 +30,26 @@ _COLUMNS = (TOKEN.c.id, TOKEN.c.hash, TOKEN.c.role, TOKEN.c.name, TOKEN.c.create
 
 def tokens(store: Store) -> list[Token]:
     """All of them, revoked ones too, the oldest first."""
-    with store.engine.connect() as connection:
+    with reading(store.engine), store.engine.connect() as connection:
         rows = connection.execute(select(*_COLUMNS).order_by(TOKEN.c.created, TOKEN.c.id)).all()
-    return [Token(*row) for row in rows]
+        return [record(Token, dict(row._mapping), "token", ClusterError) for row in rows]
 
 
 def add_token(store: Store, token: Token) -> None:
-    with store.engine.connect().execution_options(writes=True) as connection, connection.begin():
+    with (
+        reading(store.engine),
+        store.engine.connect().execution_options(writes=True) as connection,
+        connection.begin(),
+    ):
         connection.execute(insert(TOKEN), asdict(token))
 
 
 def revoke_token(store: Store, token_id: str, at: float) -> bool:
     """Whether there was such a token that still worked."""
     changed = update(TOKEN).where(TOKEN.c.id == token_id, TOKEN.c.revoked.is_(None)).values(revoked=at)
-    with store.engine.connect().execution_options(writes=True) as connection, connection.begin():
+    with (
+        reading(store.engine),
+        store.engine.connect().execution_options(writes=True) as connection,
+        connection.begin(),
+    ):
         return connection.execute(changed).rowcount == 1

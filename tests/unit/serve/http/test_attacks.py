@@ -424,6 +424,7 @@ def test_every_answer_tells_browsers_to_stay_out(shared):
         assert reply.headers["x-frame-options"] == "DENY"
         assert "default-src 'none'" in reply.headers["content-security-policy"]
         assert "server" not in reply.headers
+        assert reply.headers["ropewalk-api"] == "1"
 
 
 # Too much

@@ -7,7 +7,7 @@ from typing import ClassVar
 import pytest
 
 from ropewalk.errors import InputError
-from ropewalk.serve.client import Client, ServiceFailed, ServiceUnreachable, client_of, raise_refused, token_of
+from ropewalk.serve.client import Client, Reply, ServiceFailed, ServiceUnreachable, client_of, raise_refused, token_of
 
 
 def test_it_asks_over_tcp_and_over_the_unix_socket(shared):
@@ -35,6 +35,9 @@ def test_events_go_on_where_they_ended(served):
     stream.close()
 
 
+SIGNED = {"Ropewalk-API": "1"}
+
+
 class Flaky(BaseHTTPRequestHandler):
     """Fails as it is told to, and notes what it was asked."""
 
@@ -50,7 +53,7 @@ class Flaky(BaseHTTPRequestHandler):
             return
         status, text, headers = what
         self.send_response(status)
-        for name, value in headers.items():
+        for name, value in (SIGNED | headers).items():
             self.send_header(name, value)
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
@@ -104,7 +107,21 @@ def test_something_else_that_listens_there_is_no_service(flaky, text):
         Client(flaky).ask("POST", "/v1/jobs", {})
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "127.0.0.1:8787", "http://", "http://x:y", "http://x/v2"])
+def test_another_service_that_speaks_json_is_no_service_of_ours(flaky):
+    Flaky.plan = [(200, b'{"status": "ok"}', {"Ropewalk-API": "other"})]
+    with pytest.raises(ServiceFailed, match="without the header Ropewalk-API: 1: check that it is a ropewalk service"):
+        Client(flaky).ask("POST", "/v1/jobs", {})
+
+
+@pytest.mark.parametrize("error", [{}, {"message": None}, {"remedy": "x"}, "no", None])
+def test_a_refusal_without_words_names_its_status(error):
+    with pytest.raises(InputError, match="status 404"):
+        raise_refused(Reply(404, {"error": error}), "the service")
+
+
+@pytest.mark.parametrize(
+    "url", ["ftp://x", "127.0.0.1:8787", "http://", "http://x:y", "http://x/v2", "http://[::1", "http://x:99999"]
+)
 def test_addresses_that_are_none_are_refused(url):
     with pytest.raises(InputError, match="is not the address of a service"):
         Client(url)
@@ -120,16 +137,28 @@ def test_tokens_come_from_the_environment_or_from_a_file_that_others_cannot_read
     path.write_text("rw_aaaaaaaa_b\n")
     path.chmod(0o600)
     assert token_of({}) is None
+    assert token_of({"ROPEWALK_TOKEN": ""}) is None
     assert token_of({"ROPEWALK_TOKEN": "rw_x"}) == "rw_x"
     assert token_of({"ROPEWALK_TOKEN": str(path)}) == "rw_aaaaaaaa_b"
     assert token_of({"ROPEWALK_TOKEN": "rw_x"}, path) == "rw_aaaaaaaa_b"
     path.chmod(0o640)
     with pytest.raises(InputError, match="chmod 600"):
         token_of({}, path)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="does not exist"):
         token_of({}, tmp_path / "none")
     with pytest.raises(InputError, match="--service"):
         client_of(None, {})
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"rw_a\nX-B: c", "rw_\u00e9".encode(), b"rw_a\0", b"x" * 20_000])
+def test_what_no_header_can_carry_is_no_token(tmp_path, content):
+    path = tmp_path / "token"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    with pytest.raises(InputError, match=r"the token file .*: "):
+        token_of({}, path)
+    with pytest.raises(InputError, match="the token in ROPEWALK_TOKEN is not one word"):
+        token_of({"ROPEWALK_TOKEN": "rw_a\nb"})
 
 
 def test_a_certificate_that_nobody_knows_is_said_at_once(tmp_path):
@@ -155,7 +184,7 @@ def test_a_certificate_that_nobody_knows_is_said_at_once(tmp_path):
             try:
                 with context.wrap_socket(listener.accept()[0], server_side=True) as one:
                     one.recv(1000)
-                    one.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+                    one.sendall(b"HTTP/1.1 200 OK\r\nRopewalk-API: 1\r\nContent-Length: 2\r\n\r\n{}")
             except OSError:
                 pass
 

@@ -43,6 +43,7 @@ def test_every_rule_is_read_as_it_was_written(body):
         ({"extra": 1}, "extra: unknown entry"),
         ({"body": {"kind": "send", "source": "10.0.0.1"}}, "next_hop is missing"),
         ({"body": {"kind": "teleport"}}, "body.kind is 'teleport'"),
+        ({"body": {"kind": ["send"]}}, "body.kind is ..send"),
         ({"body": []}, "it is not a rule"),
     ],
 )
