@@ -23,6 +23,9 @@ Progress = Callable[[int, int | None, str], None]
 Count = Callable[[int, int], None]
 """Called by an engine with (done, of how many)."""
 
+Say = Callable[[str], None]
+"""Called below a study with what is being done now."""
+
 T = TypeVar("T")
 AGAIN_S = 0.1
 """Loops below studies tell no more often than this."""

@@ -68,7 +68,7 @@ def memory_limited_to(limit_bytes: float | None, tell: Callable[[str], None] | N
             yield
     except MemoryError:
         if limit_bytes is None:
-            said = "this machine has not enough memory for it: ask for less, or use a larger machine"
+            said = "there is not enough memory on this machine: ask for less, or use a larger machine"
         else:
             said = (
                 f"it takes more memory than the {show_size(limit_bytes)} of --memory-limit: raise it, or ask for less"

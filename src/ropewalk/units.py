@@ -136,6 +136,16 @@ def show_seconds(value: float) -> str:
     return _show(value, [(1, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")])
 
 
+def show_percent(part: float, places: int = 1, *, signed: bool = False) -> str:
+    """Write a part of one as percent; what rounds to zero has no minus sign.
+
+    >>> show_percent(0.1264), show_percent(0.02, 0, signed=True), show_percent(-0.0001)
+    ('12.6 %', '+2 %', '0.0 %')
+    """
+    value = round(part * 100, places) + 0.0
+    return f"{value:{'+' if signed else ''}.{places}f} %"
+
+
 def show_roughly(seconds: float) -> str:
     """Write a duration that nobody knows yet, as people say it.
 

@@ -293,6 +293,16 @@ def test_pages_of_pipelines_and_orders_draw_all_their_charts_within_the_window(t
     assert needed <= room == width
 
 
+def test_long_names_of_bars_break_into_lines_where_the_page_is_narrow(tmp_path):
+    narrow = ordered(tmp_path).replace("</head>", "<style>main { max-width: 360px; }</style></head>")
+    document, console = browse(narrow, tmp_path)
+    assert console == []
+    streams = re.search(r'<div[^>]* id="streams".*?</svg>', document, re.DOTALL)[0]
+    texts = [re.sub(r"<[^>]*>", "", text) for text in re.findall(r"<text.*?</text>", streams, re.DOTALL)]
+    assert {"fused + mixing +", "computing"} <= set(texts)
+    assert not any("…" in text for text in texts)
+
+
 def test_the_pages_of_a_cluster_draw_what_is_expected_and_what_was_measured(tmp_path):
     table = tmp_path / "pairs.csv"
     table.write_text("ranks,busbw\ngpu0.3 gpu1.3,11.6\ngpu0.3 gpu2.3,11.5\ngpu1.3 gpu2.3,46.2\ngpu0.2 gpu0.3,361\n")

@@ -70,7 +70,7 @@ def run(words: list[str]) -> int:
         _complain(error)
         return 1
     except MemoryError:
-        _complain("this machine has not enough memory for it: ask for less, or use a larger machine")
+        _complain("there is not enough memory on this machine: ask for less, or use a larger machine")
         return 2
     except OSError as problem:
         # Files are guarded where they are read and written; what is left is a full disk behind standard output.

@@ -59,10 +59,10 @@ def print_estimate(found: QuickEstimate, explanations: Sequence[Explanation] = (
     from ropewalk.device.held import device_in_words
 
     say, best, place = console().print, found.best, found.question.cluster
-    gpus = f"{place.gpus} {device_in_words(place.device)}"
+    gpus = f"{place.gpus} x {device_in_words(place.device)}"
     say(
         f"{found.question.model} on {gpus}, batch {found.question.batch}: about {units.show_seconds(best.seconds)} per "
-        f"step{'' if found.mfu is None else f', MFU {found.mfu:.1%}'}: {best.strategy.said()}",
+        f"step{'' if found.mfu is None else f', MFU {units.show_percent(found.mfu)}'}: {best.strategy.said()}",
         style="bold", soft_wrap=True,
     )  # fmt: skip
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -72,7 +72,7 @@ def print_estimate(found: QuickEstimate, explanations: Sequence[Explanation] = (
     for one in (best, *found.others):
         table.add_row(
             one.strategy.said(), ("" if one.simulated else "≥ ") + units.show_seconds(one.seconds),
-            f"{one.seconds / best.seconds - 1:+.1%}", units.show_size(one.memory_bytes),
+            units.show_percent(one.seconds / best.seconds - 1, signed=True), units.show_size(one.memory_bytes),
         )  # fmt: skip
     say(table)
     _explain(explanations)
@@ -91,9 +91,9 @@ def verdict(answer: PlannerAnswer) -> list[str]:
     found, best = answer.training.statistics, answer.best
     place = answer.question.cluster
     rate = f"{found.tokens_per_s:,.0f} tokens/s" if found.tokens_per_s else f"{found.samples_per_s:,.0f} samples/s"
-    mfu = "" if found.mfu is None else f", MFU {found.mfu:.1%}"
+    mfu = "" if found.mfu is None else f", MFU {units.show_percent(found.mfu)}"
     gain = answer.plain.seconds / best.seconds
-    gpus = f"{place.gpus} {device_in_words(place.device)}"
+    gpus = f"{place.gpus} x {device_in_words(place.device)}"
     return [
         f"{answer.question.model} on {gpus}, batch {answer.question.batch}: {best.said()}",
         f"{units.show_seconds(best.seconds)} per step, {rate}{mfu}, {units.show_size(best.memory_bytes)} of "
@@ -123,13 +123,13 @@ def _candidates(answer: PlannerAnswer) -> Table:
         memory = float(priced.memory_bytes[at])
         table.add_row(
             priced.strategy(at, workload).said(), sign + units.show_seconds(time),
-            f"{time / answer.best.seconds - 1:+.1%}", units.show_size(memory),
+            units.show_percent(time / answer.best.seconds - 1, signed=True), units.show_size(memory),
         )  # fmt: skip
     plain = answer.plain
     table.add_section()
     table.add_row(
         f"baseline: {plain.said()}", units.show_seconds(plain.seconds),
-        f"{plain.seconds / answer.best.seconds - 1:+.1%}", units.show_size(plain.memory_bytes),
+        units.show_percent(plain.seconds / answer.best.seconds - 1, signed=True), units.show_size(plain.memory_bytes),
     )  # fmt: skip
     return table
 
@@ -139,8 +139,8 @@ def _strands(answer: PlannerAnswer) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("gain of each choice over the baseline", overflow="fold")
-    table.add_column("faster", justify="right", no_wrap=True)
+    table.add_column("choice, alone over the baseline", overflow="fold")
+    table.add_column("gain", justify="right", no_wrap=True)
     table.add_column("with", overflow="fold")
     for one in answer.strands:
         table.add_row(f"{one.name}: {one.about}", f"{one.gain:.3f}x", one.option.said())
@@ -153,10 +153,10 @@ def _bound(answer: PlannerAnswer) -> list[str]:
     uniform = "cannot be beaten" if bound.complete else f"takes at least {units.show_seconds(bound.uniform_s)}"
     return [
         f"bound: no strategy takes less than {units.show_seconds(bound.seconds)}, whatever it chooses; the best is "
-        f"{bound.gap(answer.best.seconds):.1%} above it. With rings and even cuts "
+        f"{units.show_percent(bound.gap(answer.best.seconds))} above it. With rings and even cuts "
         f"{units.show_seconds(bound.uniform_s)} {uniform}",
         f"proof: {bound.proof}",
-        f"what limits it: {ladder}",
+        f"lower bounds, each with one more constraint: {ladder}",
     ]
 
 

@@ -26,6 +26,7 @@ from ropewalk.cli.screen import (
     shown_progress,
     write_page,
 )
+from ropewalk.units import show_percent
 
 if TYPE_CHECKING:
     from ropewalk.tenancy.compared import Comparison
@@ -130,7 +131,9 @@ def _print_waits(found: Comparison) -> None:
         total = sum(waits.values())
         if total:
             parts = ", ".join(
-                f"{reason(why)} {seconds / total:.0%}" for why, seconds in waits.items() if seconds / total >= 0.005
+                f"{reason(why)} {show_percent(seconds / total, 0)}"
+                for why, seconds in waits.items()
+                if seconds / total >= 0.005
             )
             say(f"{policy.name}: a job waits {duration(total)}: {parts}", soft_wrap=True)
         if timeline.refused:

@@ -188,7 +188,8 @@ def _print(document: dict[str, Any]) -> None:
     if document.get("running"):
         _bold(f"{name} runs on {some(document['leafs'])} at {duration(document['at_s'])}")
     elif document["placed"]:
-        verdict = f"could start, but waits behind {len(ahead)} before it" if ahead else "can start"
+        jobs = f"{len(ahead)} job{'s' * (len(ahead) != 1)} ahead of it"
+        verdict = f"could start, but waits behind {jobs}" if ahead else "can start"
         _bold(f"{name} {verdict}")
     else:
         verdict = "can never start here" if document["never"] else "waits"
@@ -206,7 +207,9 @@ def _print(document: dict[str, Any]) -> None:
     if "waited_s" in document:
         waits = sorted(document["waited_s"].items(), key=lambda pair: -pair[1])
         parts = ", ".join(f"{reason(why)} {duration(seconds)}" for why, seconds in waits if seconds) or "nothing"
-        again = f" after {document['restarts']} restarts" if document["restarts"] else ""
+        again = (
+            f" after {document['restarts']} restart{'s' * (document['restarts'] != 1)}" if document["restarts"] else ""
+        )
         say(
             f"arrived at {duration(document['arrival_s'])}, started at {duration(document['start_s'])}{again}, done at "
             f"{duration(document['finish_s'])}; waited for: {parts}",

@@ -16,7 +16,7 @@ from ropewalk.errors import InputError
 
 JOB = typer.Argument(metavar="JOB", help="A running job, by id or by name.")
 STEP = typer.Option(..., min=1, help="Steps of training that are done.")
-STEPS = typer.Option(1, min=1, help="How many of the latest steps --took is the time of.")
+STEPS = typer.Option(1, min=1, help="Number of latest steps that --took covers.")
 TOOK = typer.Option(..., help="How long those steps took together, such as 16.8s or 420ms.")
 
 

@@ -201,7 +201,9 @@ def _proof(now: Occupancy, got: Allocation | Waiting | None, collective: str) ->
         plant=None if got.has_circuits else now.plant,
     )
     if isinstance(found, Proof):
-        fact = f"{found.rounds} rounds, {found.cross_leaf_flows} flows between leafs, no link has more than its NICs"
+        fact = (
+            f"{found.rounds} rounds, {found.cross_leaf_flows} flows between leafs, no link carries more than a NIC does"
+        )
         return {"collective": collective, "contention_free": True, "fact": fact}
     return {"collective": collective, "contention_free": False, "fact": str(found)}
 
@@ -225,7 +227,7 @@ def _on_its_cables(plant: PanelPlant, got: Allocation, collective: str) -> dict[
     wired = wired_for(plant, work, got)
     footprint = SharedNetwork(plant, "source", 0).footprint(work, got)
     slower = footprint.alone_iteration_s / footprint.quiet_iteration_s
-    busiest = "as fast as NICs are" if slower <= 1 + 1e-9 else f"the busiest makes it {slower:.2f} times as long"
+    busiest = "at the full speed of the NICs" if slower <= 1 + 1e-9 else f"the busiest makes it {slower:.2f} x as long"
     fact = f"{0 if wired is None else wired.cables} cables of its own, wired for it, {busiest}"
     return {"contention_free": slower <= 1 + 1e-9, "fact": fact}
 

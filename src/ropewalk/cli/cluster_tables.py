@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ropewalk.cli.screen import console, print_whole
+from ropewalk.units import show_percent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -13,9 +14,16 @@ if TYPE_CHECKING:
     from ropewalk.tenancy.compared import Comparison
 
 
+LEGEND = (
+    "jct, jrt, jwt: mean completion, running and waiting time of jobs; p99: 99th percentile; fair: Jain's index; "
+    "contended: share of flows; scaling: scaling factor; lost: to the network and idle GPUs; no spines: failed starts"
+)
+
+
 def print_tables(found: Comparison, gpu_hour: float) -> None:
     """Every policy; the network and scheduling apart; slowdown by size."""
     print_whole(policies_table(found, gpu_hour))
+    console().print(LEGEND, style="dim", soft_wrap=True)
     parts = parts_table(found)
     if parts is not None:
         console().print(
@@ -57,7 +65,7 @@ def policies_table(found: Comparison, gpu_hour: float) -> Table:
             with_spread(of["mean_slowdown"]),
             f"{of['p99_slowdown'].mean:.2f}",
             f"{of['fairness'].mean:.2f}",
-            *(f"{of[name].mean:.1%}" for name in ("contention_ratio", "gpu_utilisation")),
+            *(show_percent(of[name].mean) for name in ("contention_ratio", "gpu_utilisation")),
             f"{of['scaling_factor'].mean:.3f}",
             quantity.count(round(lost)),
             quantity.count(round(lost_money(found, policy.name, gpu_hour))),

@@ -50,7 +50,7 @@ def _print_facts(out: Console, answer: CollectiveAnswer) -> None:
         time = units.show_seconds(answer.seconds)
         table.add_row(units.show_size(question.size_bytes), time + _in_segments(answer))
     if answer.guarantee is not None:
-        table.add_row("proved", f"at least {float(answer.guarantee):.2%} of the optimum")
+        table.add_row("proved", f"at least {units.show_percent(float(answer.guarantee), 2)} of the optimum")
     if answer.simulated_algbw is not None:
         table.add_row(
             "simulated", f"{gigabytes(answer.simulated_algbw)}{_in_segments(answer)}, without start-up latency"

@@ -18,7 +18,7 @@ from ropewalk.cli.step_options import MEMORY_CHECK
 from ropewalk.errors import MemoryShortage
 
 if TYPE_CHECKING:
-    from ropewalk.device.cost import StepCost
+    from ropewalk.device.cost import LayerCost, StepCost
     from ropewalk.device.pricer import Pricer
     from ropewalk.training.checked import Expected
     from ropewalk.workload.workload import Workload
@@ -132,9 +132,13 @@ def _print(cost: StepCost, expected: Expected, batch: int, sequence: int, *, sho
         longest = Table(title="layers", title_justify="left", box=box.SIMPLE_HEAD)
         for name in ("layer", "forward", "backward"):
             longest.add_column(name, justify="left" if name == "layer" else "right")
-        order = sorted(cost.layers, key=lambda layer: -(layer.forward.gpu_s + layer.backward.gpu_s))
-        for layer in order[:LONGEST]:
-            longest.add_row(layer.name, *map(units.show_seconds, (layer.forward.gpu_s, layer.backward.gpu_s)))
+        equal: dict[tuple[str, str], list[LayerCost]] = {}
+        for layer in sorted(cost.layers, key=lambda layer: -(layer.forward.gpu_s + layer.backward.gpu_s)):
+            shown = units.show_seconds(layer.forward.gpu_s), units.show_seconds(layer.backward.gpu_s)
+            equal.setdefault(shown, []).append(layer)
+        for times, layers in list(equal.items())[:LONGEST]:
+            count = f" … {layers[-1].name} ({len(layers)})" if len(layers) > 1 else ""
+            longest.add_row(layers[0].name + count, *times)
         out.print(longest)
     step = both + cost.update
     limit = "the host's launches" if step.host_s > step.gpu_s else "the GPU"

@@ -198,7 +198,7 @@ def _step_told(speed: Document | None) -> str:
     """A step as it is measured, and how far it is from what was promised."""
     if speed is None or speed["recent_step_s"] is None:
         return ""
-    away = "" if speed["slowdown"] is None else f" ({speed['slowdown'] - 1:+.0%})".replace("%", " %")
+    away = "" if speed["slowdown"] is None else f" ({units.show_percent(speed['slowdown'] - 1, 0, signed=True)})"
     return units.show_seconds(speed["recent_step_s"]) + away
 
 

@@ -81,7 +81,7 @@ def _remarks(one: OnNetwork) -> list[str]:
     note, best = network_price(one.cluster).note, one.planned.best.seconds
     bound, wired = one.planned.bound, " on any wiring of its ports" if one.planned.question.designed else ""
     left = f"no strategy takes less than {units.show_seconds(bound.seconds)}{wired}, and this one is "
-    left += f"{bound.gap(best):.1%} above it" if bound.gap(best) >= NOTICEABLE else "no slower"
+    left += f"{units.show_percent(bound.gap(best))} above it" if bound.gap(best) >= NOTICEABLE else "no slower"
     return [left, *([note] if note else []), *([one.reached.said] if one.reached is not None else [])]
 
 
@@ -112,7 +112,7 @@ def _cells(compared: NetworkComparison, counted: str) -> list[list[str]]:
         rate = result.tokens_per_s if counted == "tokens/s" else result.samples_per_s
         rows.append([
             result.name, units.show_seconds(result.step_time_s), f"{row.slowdown:.2f} x", f"{rate or 0.0:,.0f}",
-            "" if result.mfu is None else f"{result.mfu:.1%}", f"${result.price.total:,.0f}",
+            "" if result.mfu is None else units.show_percent(result.mfu), f"${result.price.total:,.0f}",
             f"{row.per_dollar:.3g}", units.show_bandwidth(result.hosts.per_gpu),
             "" if result.name == compared.reference else row.kind, result.strategy,
         ])  # fmt: skip

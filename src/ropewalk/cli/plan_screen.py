@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from ropewalk.codesign.design import Design
     from ropewalk.training import TrainingAnswer
 
+MANNERS = {
+    "sample": "data-parallel on",
+    "pinned": "pinned to",
+    "columns": "split by output over",
+    "tensor": "tensor-parallel on",
+    "expert": "expert-parallel on",
+}
+"""How layers are placed, before a number of servers."""
+ENDED = {"rounds": "all rounds used", "converged": "no better strategy for the last wiring"}
+
 
 def print_at_level(design: Design, closer: TrainingAnswer) -> None:
     """What a finer simulation of the network says of the plan."""
@@ -21,7 +31,7 @@ def print_at_level(design: Design, closer: TrainingAnswer) -> None:
     say = console().print
     say(
         f"at level {closer.question.network.level.level}: {units.show_seconds(seconds)} per step, "
-        f"{abs(change):.2%} {'more' if change >= 0 else 'less'} than at flow level",
+        f"{units.show_percent(abs(change), 2)} {'more' if change >= 0 else 'less'} than at flow level",
         soft_wrap=True,
     )
     for note in closer.notes:
@@ -47,7 +57,7 @@ def print_design(design: Design, *, hint: bool) -> None:
         say(f"collectives: {design.collectives}, faster than rings; rings for all others", soft_wrap=True)
     say(
         f"ports: {wiring.degree_sums} for rings, {wiring.degree_pairs} for pairs; routes: "
-        f"{design.routes.mean_hops:.2f} hops on average, {design.routes.max_hops} at most; tax {design.tax:.3f}",
+        f"{design.routes.mean_hops:.2f} hops on average, {design.routes.max_hops} at most; {_relayed(design.tax)}",
         soft_wrap=True,
     )
     say(
@@ -55,7 +65,7 @@ def print_design(design: Design, *, hint: bool) -> None:
         f"{units.show_size(design.mp_bytes)} point-to-point",
         soft_wrap=True,
     )
-    seats = [f"{count} x {what}" for what, count in _seats(design).items()]
+    seats = [f"{count} {what}" for what, count in _seats(design).items()]
     say(f"layers: {', '.join(seats)}", soft_wrap=True)
     say(f"costs: {design.cost_source}", soft_wrap=True)
     say(f"interval: {design.expected.said()}", soft_wrap=True)
@@ -75,7 +85,8 @@ def _search_in_words(design: Design) -> str:
     better = [turn for turn in design.history if turn.best and turn.plane != "start"]
     steps = [f"best of {len(starts)} starts {units.show_seconds(min(starts))}"] if starts else []
     steps += [f"{turn.plane} {units.show_seconds(turn.seconds)}" for turn in better]
-    return f"search ({design.ended}, {len(design.history)} turns): {' -> '.join(steps)}"
+    how = ENDED.get(design.ended, design.ended)
+    return f"search ({how}, {len(design.history)} candidates): {' -> '.join(steps)}"
 
 
 def _table(design: Design) -> Table:
@@ -97,10 +108,14 @@ def _table(design: Design) -> Table:
     return table
 
 
+def _relayed(tax: float) -> str:
+    return f"relaying adds {units.show_percent(tax - 1, 0)} traffic (tax {tax:.2f})"
+
+
 def _seats(design: Design) -> dict[str, int]:
     """How many layers sit in which manner on how many servers."""
     found: dict[str, int] = {}
     for seat in design.seating.seats:
-        what = f"{seat.manner.value} on {seat.degree}"
+        what = f"{MANNERS[seat.manner.value]} {seat.degree} server{'s' * (seat.degree != 1)}"
         found[what] = found.get(what, 0) + 1
     return dict(sorted(found.items(), key=lambda entry: -entry[1]))

@@ -102,7 +102,7 @@ def _of_one_of_each(question: TrainingQuestion, outputs: StepOutputs) -> StepAns
 def _beside(promised: Prediction, seconds: float) -> str:
     """What the plan promised, and by how much this run differs."""
     change = seconds / promised.step_time_s - 1 if promised.step_time_s else 0.0
-    more = f"{abs(change):.2%} {'more' if change > 0 else 'less'}"
+    more = f"{units.show_percent(abs(change), 2)} {'more' if change > 0 else 'less'}"
     differs = "the same as here" if abs(change) < SAME else f"this run takes {more}"
     return f"the plan predicted {units.show_seconds(promised.step_time_s)} at level {promised.level.level}: {differs}"
 

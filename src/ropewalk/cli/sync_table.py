@@ -75,8 +75,28 @@ def print_tables(answer: SyncStudy, page: Path | None) -> None:
     time = bound + units.show_seconds(best.sync_time_s)
     with_transport = f" with {best.transport}" if best.transport else ""
     out.print(f"fastest: {best.logical} on {best.fabric}{with_transport}, {time}", style="bold")
+    if widths := _host_bandwidths(lines, best):
+        out.print(f"bandwidth per host differs: {widths}", style="dim", soft_wrap=True)
     if page is None:
         out.print("add --page sync.html for charts, --json for numbers", style="dim")
+
+
+def _host_bandwidths(lines: Iterable[SyncLine], best: SyncRow) -> str:
+    """Of fabrics whose hosts differ in it, that of the fastest first; empty where all have the same."""
+    asked = (best.hosts, best.size_bytes, best.bandwidth)
+    rows = [best, *(line.best_known for line in lines)]
+    # An all-reduce sends every byte N - 1 times to be reduced and N - 1 times back, over all links of all hosts.
+    of_fabric = {
+        row.fabric: 2 * (row.hosts - 1) / row.hosts * row.size_bytes / row.lower_bound_s
+        for row in rows
+        if (row.hosts, row.size_bytes, row.bandwidth) == asked
+    }
+    fabrics: dict[str, list[str]] = {}
+    for fabric, bytes_per_s in of_fabric.items():
+        fabrics.setdefault(units.show_bandwidth(bytes_per_s), []).append(fabric)
+    if len(fabrics) == 1:
+        return ""
+    return ", ".join(f"{' and '.join(names)} {width}" for width, names in fabrics.items())
 
 
 def side_by_side(rows: Iterable[SyncRow]) -> list[SyncLine]:
@@ -163,7 +183,7 @@ def _title(question: SyncQuestion, size: int, bandwidth: float) -> str:
     return (
         f"one all-reduce of {units.show_size(size)}, links {units.show_bandwidth(bandwidth)}, "
         f"{units.show_seconds(question.start_up_s)} start-up per transfer"
-        + (f", {units.show_seconds(question.hop_latency_s)} a hop" if question.hop_latency_s else "")
+        + (f", {units.show_seconds(question.hop_latency_s)} per hop" if question.hop_latency_s else "")
         + ("" if question.mixer.free else f", reduced by {question.mixer}")
     )
 

@@ -93,7 +93,7 @@ def ideal_switch(site: Site) -> Baseline:
     fabric = IdealSwitch(site.servers, site.together, site.latency).build()
     return Baseline(
         "ideal-switch",
-        "one NIC of d times B on a non-blocking switch, at the price of a fat-tree of that bandwidth",
+        "one NIC with the bandwidth of all ports, on a non-blocking switch, priced as a fat-tree of that bandwidth",
         TREE_PORT.cost(site.prices, site.together),
         StepNetwork("ideal-switch", fabric, shortest, one_ring),
     )
@@ -123,7 +123,7 @@ def oversubscribed_fat_tree(site: Site) -> Baseline:
     )  # fmt: skip
     return Baseline(
         "oversubscribed",
-        f"one NIC of d times B, {rack} servers on a first switch with half as many uplinks (2:1), sprayed",
+        f"one NIC with the bandwidth of all ports, {rack} servers per leaf with half as many uplinks (2:1), sprayed",
         HALF_TREE_PORT.cost(site.prices, site.together),
         StepNetwork("oversubscribed", sprayed_leaf_spine(tree), shortest, one_ring),
     )

@@ -12,12 +12,13 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
-Cables = NDArray[np.int64]
-"""cables[a, b] = cables[b, a]: how many join servers a and b."""
+from ropewalk.arrays import Ints
 
 
-def greedy_circuits(demand: NDArray[np.float64], degree: int, *, connect: bool) -> Cables:
+def greedy_circuits(demand: NDArray[np.float64], degree: int, *, connect: bool) -> Ints:
     """Cables for a matrix of bytes from server to server, at most `degree` at each server.
+
+    Of the answer, cables[a, b] = cables[b, a] join servers a and b.
 
     >>> demand = np.array([[0, 8, 1, 0], [0, 0, 0, 0], [0, 0, 0, 3], [0, 0, 0, 0]], float)
     >>> greedy_circuits(demand, 1, connect=False).tolist()
@@ -47,7 +48,7 @@ def greedy_circuits(demand: NDArray[np.float64], degree: int, *, connect: bool) 
     return cables
 
 
-def _join_left_over(cables: Cables, free: list[int]) -> None:
+def _join_left_over(cables: Ints, free: list[int]) -> None:
     """Give the ports that demand left over to pairs without a cable, servers with most ports first."""
     while True:
         open_ends = sorted((server for server, ports in enumerate(free) if ports), key=lambda one: (-free[one], one))
@@ -64,7 +65,7 @@ def _join_left_over(cables: Cables, free: list[int]) -> None:
         free[b] -= 1
 
 
-def _take_in_lone_servers(cables: Cables) -> None:
+def _take_in_lone_servers(cables: Ints) -> None:
     """Put a server that has no cable into the middle of the first one: two ports of its own, and none of others."""
     for lone in np.flatnonzero(~cables.any(axis=1)).tolist():
         low, high = np.nonzero(np.triu(cables, 1))
@@ -76,7 +77,7 @@ def _take_in_lone_servers(cables: Cables) -> None:
             cables[y, x] += change
 
 
-def _parts(cables: Cables) -> tuple[int, NDArray[np.int32]]:
+def _parts(cables: Ints) -> tuple[int, NDArray[np.int32]]:
     """How many parts the graph falls into, and the part of every server."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -85,7 +86,7 @@ def _parts(cables: Cables) -> tuple[int, NDArray[np.int32]]:
     return int(count), part_of
 
 
-def _merge_parts(cables: Cables) -> None:
+def _merge_parts(cables: Ints) -> None:
     """Exchange far ends between a cable of the first part and one of another until the graph is whole or cannot be."""
     while True:
         parts, part_of = _parts(cables)
@@ -93,7 +94,7 @@ def _merge_parts(cables: Cables) -> None:
             return
 
 
-def _merged_with_another(cables: Cables, part_of: NDArray[np.int32], parts: int) -> bool:
+def _merged_with_another(cables: Ints, part_of: NDArray[np.int32], parts: int) -> bool:
     first = _spare_cable(cables, part_of, 0)
     for part in range(1, parts):
         other = _spare_cable(cables, part_of, part)
@@ -109,12 +110,12 @@ def _merged_with_another(cables: Cables, part_of: NDArray[np.int32], parts: int)
     return False
 
 
-def _any_cable(cables: Cables, part_of: NDArray[np.int32], part: int) -> tuple[int, int] | None:
+def _any_cable(cables: Ints, part_of: NDArray[np.int32], part: int) -> tuple[int, int] | None:
     low, high = np.nonzero(np.triu(cables, 1) * (part_of == part)[:, None])
     return (int(low[0]), int(high[0])) if len(low) else None
 
 
-def _spare_cable(cables: Cables, part_of: NDArray[np.int32], part: int) -> tuple[int, int] | None:
+def _spare_cable(cables: Ints, part_of: NDArray[np.int32], part: int) -> tuple[int, int] | None:
     """A cable that its part stays connected without: a parallel one, or one on a cycle."""
     low, high = np.nonzero(np.triu(cables, 1) * (part_of == part)[:, None])
     for a, b in zip(low.tolist(), high.tolist(), strict=True):

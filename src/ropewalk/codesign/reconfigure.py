@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.arrays import Floats, Ints
-from ropewalk.codesign.circuits import Cables, greedy_circuits
+from ropewalk.codesign.circuits import greedy_circuits
 from ropewalk.errors import Findings, InputError, PhysicsError
 from ropewalk.sim.tax import tax
 from ropewalk.task.step import Act, Step
@@ -162,7 +162,7 @@ class _Clock:
         self.waiter_start = np.searchsorted(step.dep[order], np.arange(step.operations + 1))
         self.busy = [False] * step.ranks
         self.waiting = [[] for _ in range(step.ranks)]
-        self.cables: Cables = np.zeros((step.ranks, step.ranks), np.int64)
+        self.cables: Ints = np.zeros((step.ranks, step.ranks), np.int64)
         self.live_from = self.live_to = 0.0
         self.done = 0
         self.paths: _Paths | None = None
@@ -260,7 +260,7 @@ class _Clock:
 class _Paths:
     """Ways over the circuits of one window."""
 
-    def __init__(self, cables: Cables, bandwidth: float, forwarding: bool) -> None:
+    def __init__(self, cables: Ints, bandwidth: float, forwarding: bool) -> None:
         self.servers = len(cables)
         self.capacity = (cables * bandwidth).astype(np.float64)
         self.before: NDArray[np.int32] | None = None

@@ -41,7 +41,7 @@ def partition(servers: int, jobs: Sequence[PlanQuestion]) -> tuple[Partition, ..
     findings = Findings(InputError, f"{len(jobs)} jobs on {servers} servers")
     wanted = sum(job.servers for job in jobs)
     if wanted > servers:
-        findings.add(f"they want {wanted} servers: let {wanted - servers} servers' worth of jobs wait")
+        findings.add(f"they need {wanted} servers: let {wanted - servers} servers' worth of jobs wait")
     if servers > PANEL_PORTS:
         findings.add(f"a panel has {PANEL_PORTS} ports: cut the cluster into clusters of at most {PANEL_PORTS} servers")
     if len({(job.degree, job.bandwidth) for job in jobs}) > 1:

@@ -23,6 +23,7 @@ from ropewalk.device.table import CostTable, has_odd_width, read_table
 from ropewalk.device.update import UPDATES
 from ropewalk.device.work import Work
 from ropewalk.errors import DeviceError
+from ropewalk.units import show_percent
 from ropewalk.workload.experts import Experts
 from ropewalk.workload.kernel import PRODUCTS, Kernel, evened, optimiser, quantise
 from ropewalk.workload.operator import Operator
@@ -175,7 +176,7 @@ class Pricer:
         if self.table is not shipped_table():
             return ""
         if self.device.held_to is not None:
-            return f"at {clock:.0%} of the full clock under {self.device.held_to:g} W"
+            return f"at {show_percent(clock, 0)} of the full clock under {self.device.held_to:g} W"
         power = self.device.power
         if power is None:
             return f"at full clock (energy model of {self.device.name} not known)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ropewalk.expect.diagnosis import Cause, Diagnosis
 from ropewalk.expect.series import Series
+from ropewalk.units import show_percent
 
 MOST_GPUS_NAMED = 4
 CORRUPTED = (
@@ -37,7 +38,7 @@ def cause_in_words(cause: Cause) -> str:
     """What is guilty, and how slow it is."""
     if cause.speed is None:
         return f"setting {cause.said}"
-    return f"{cause.said} at {cause.speed:.0%} of its speed"
+    return f"{cause.said} at {show_percent(cause.speed, 0)} of its speed"
 
 
 def _in_short(cause: Cause) -> str:

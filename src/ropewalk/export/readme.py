@@ -50,7 +50,11 @@ def readme(job: PlannedJob, why_not: Mapping[str, str | None], written: Sequence
 
 def _promise(job: PlannedJob) -> str:
     counts = ranks_per_node(job.plan) if not job.strategy.parts else []
-    where = f"{sum(counts)} GPUs on {len(counts)} servers" if counts else f"{job.strategy.ranks} workers"
+    where = (
+        f"{sum(counts)} GPUs on {len(counts)} server{'s' * (len(counts) != 1)}"
+        if counts
+        else f"{job.strategy.ranks} workers"
+    )
     promised = job.plan.prediction
     if promised is None:
         return f"On {where}. This plan has not been simulated yet."

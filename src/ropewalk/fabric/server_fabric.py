@@ -150,12 +150,12 @@ class ServerFabric:
         wiring = " by rail" if self.rails else ""
         if len(self.groups) == 1:
             (group,) = self.groups
-            shared = "" if group.nics is None else f" and {group.nics} NICs"
-            return f"{self.gpus} gpus, {group.gpus}{shared} per server,{wiring} on {self.network.expression}"
+            shared = "" if group.nics is None else f" with {_nics(group.nics)}"
+            return f"{self.gpus} GPUs, {group.gpus} per server{shared},{wiring} on {self.network.expression}"
         parts = [
-            f"{one.count}x{one.gpus}" + ("" if one.nics is None else f" with {one.nics} NICs") for one in self.groups
+            f"{one.count}x{one.gpus}" + ("" if one.nics is None else f" with {_nics(one.nics)}") for one in self.groups
         ]
-        return f"{self.gpus} gpus, servers {' and '.join(parts)},{wiring} on {self.network.expression}"
+        return f"{self.gpus} GPUs, servers {' and '.join(parts)},{wiring} on {self.network.expression}"
 
     @property
     def has_nvlink(self) -> bool:
@@ -246,6 +246,10 @@ class ServerFabric:
             f"nic{s}.{n}" if plugged else f"spare{number}"
             for s, n, plugged, number in zip(*(x.tolist() for x in (server, nic, has_nic, spare)), strict=True)
         ]
+
+
+def _nics(count: int) -> str:
+    return f"{count} NIC{'s' * (count != 1)}"
 
 
 def ports_of(groups: tuple[ServerGroup, ...], rails: bool) -> int:

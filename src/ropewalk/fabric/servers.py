@@ -1,7 +1,7 @@
 """From a network (a family, an expression or a file) and servers of GPUs to the fabric that joins them.
 
 >>> server_fabric("leaf-spine", (ServerGroup(2, 8, 450e9, nic_bandwidth=50e9),)).name
-'16 gpus, 8 per server, on leaf-spine:4x4x4'
+'16 GPUs, 8 per server, on leaf-spine:4x4x4'
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def rings_in_words(wiring: Wiring) -> list[str]:
     >>> for line in rings_in_words(Wiring(128, 4, True, 1.0, 0.0, rings, (), 4, 0)):
     ...     print(line)
     servers 0-12-24-36-… form a ring of 32, and so do 1-13-25-37-… and 2 others (stride 12)
-    servers 0-1-2-3-… form a ring of 128 (stride 1), over the cables of others
+    servers 0-1-2-3-… form a ring of 128 (stride 1), relayed over other cables
     """
     lines = []
     for rings in wiring.rings:
@@ -133,7 +133,7 @@ def rings_in_words(wiring: Wiring) -> list[str]:
             lines.append(
                 f"servers {_members(wiring, rings.size, jump, 0)} form a ring of {rings.size}{others} "
                 f"(stride {jump * groups}{f', {times} cables each' if times > 1 else ''})"
-                f"{'' if rings.wired else ', over the cables of others'}"
+                f"{'' if rings.wired else ', relayed over other cables'}"
             )
     return lines
 

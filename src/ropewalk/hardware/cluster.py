@@ -63,7 +63,7 @@ class Cluster:
     >>> servers = Servers(2, 8, "h100", nvlink_bandwidth=450e9, nics=8, nic_bandwidth=50e9)
     >>> cluster = Cluster((servers,))
     >>> cluster.gpus, cluster.fabric().name
-    (16, '16 gpus, 8 per server, on leaf-spine:4x4x4')
+    (16, '16 GPUs, 8 per server, on leaf-spine:4x4x4')
     """
 
     servers: tuple[Servers, ...]

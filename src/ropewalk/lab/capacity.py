@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from math import floor, log10
 
-from ropewalk.units import show_bandwidth
+from ropewalk.units import show_bandwidth, show_percent
 
 EXACT_BITS_OF_CORE, ROUGH_BITS_OF_CORE = 160e6, 800e6
 EXACT, ROUGH = 0.01, 0.04
@@ -45,9 +45,9 @@ class Capacity:
         sent = f"all hosts together send up to {show_bandwidth(self.injected_bits / 8)}; {self.cores} cores carry "
         if self.error is None:
             most = show_bandwidth(self.cores * ROUGH_BITS_OF_CORE / 8)
-            return f"{sent}{most} within {ROUGH:.0%} and less beyond".replace("%", " %")
+            return f"{sent}{most} within {show_percent(ROUGH, 0)} and less beyond"
         carried = self.exact_bits if self.error == EXACT else self.cores * ROUGH_BITS_OF_CORE
-        return f"{sent}{show_bandwidth(carried / 8)} within {self.error:.0%}".replace("%", " %")
+        return f"{sent}{show_bandwidth(carried / 8)} within {show_percent(self.error, 0)}"
 
 
 def capacity_for(injected_bits: float) -> Capacity:

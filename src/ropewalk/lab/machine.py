@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ropewalk.units import show_percent
+
 _TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 MOST_STOLEN, MOST_DELAYED, LEAST_IDLE = 0.01, 0.02, 0.10
 """Parts of a run beyond which its time is not that of the network."""
@@ -46,9 +48,9 @@ class MachineUse:
         ['no core was idle', None]
         """
         if self.delay_s > (MOST_DELAYED_AHEAD if self.priority == "real-time" else MOST_DELAYED) * self.wall_s:
-            return f"ranks waited {self.delay_s / self.wall_s:.0%} of the run for a core".replace("%", " %")
+            return f"ranks waited {show_percent(self.delay_s / self.wall_s, 0)} of the run for a core"
         if (late := self.chain * self.delay_s / max(self.wakes, 1.0)) > MOST_DELAYED * self.wall_s:
-            return f"ranks waited about {late / self.wall_s:.0%} of the run for cores".replace("%", " %")
+            return f"ranks waited about {show_percent(late / self.wall_s, 0)} of the run for cores"
         if self.steal_s > MOST_STOLEN * self.wall_s * self.cores:
             return f"other virtual machines took {100 * self.steal_s / (self.wall_s * self.cores):.1f} % of the cores"
         if self.own_s > (1 - LEAST_IDLE) * self.wall_s:

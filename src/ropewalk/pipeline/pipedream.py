@@ -79,7 +79,9 @@ def pipedream_stages(profile: Profile, machines: Machines, groups: StateGroups |
     """Its stages on machines of equal size, consecutive GPUs of consecutive machines for consecutive stages."""
     sizes = set(np.diff([0, *machines.separators]).tolist())
     if len(sizes) > 1:
-        raise StrategyError(f"PipeDream's planner wants machines of one size, not {sorted(sizes)}: drop the odd ones")
+        raise StrategyError(
+            f"PipeDream's planner needs machines of one size, not {sorted(sizes)}: leave out the others"
+        )
     each = sizes.pop()
     inside = [Level(each, machines.inside)] if each > 1 else []
     outside = [Level(machines.count, machines.collective_between)] if machines.count > 1 or not inside else []

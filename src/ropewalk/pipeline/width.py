@@ -40,7 +40,7 @@ class Width:
 
     def restrictions(self, costs: Costs) -> tuple[str, ...]:
         """What this width leaves out, in words."""
-        found = [f"{self.slots} partial plans kept per cut and set of GPUs, {self.timed} plans timed"]
+        found = [f"{self.slots} partial plans kept per cut and set of GPUs, at most {self.timed} proposals timed"]
         if self.replicas:
             found.append(f"stages have {', '.join(map(str, self.replicas))} replicas")
         if costs.states > self.groups:

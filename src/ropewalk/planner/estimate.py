@@ -107,7 +107,7 @@ class QuickEstimate:
         if not found.absent:
             return found
         return replace(
-            found, sentences=(*found.sentences, "An estimate looks at usual strategies alone; a search at all.")
+            found, sentences=(*found.sentences, "An estimate considers common strategies only; a search considers all.")
         )
 
     def as_json(self) -> dict[str, Any]:

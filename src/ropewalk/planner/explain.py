@@ -19,7 +19,7 @@ from ropewalk.strategy.checks import check
 from ropewalk.strategy.frameworks import runnable
 from ropewalk.strategy.strategy import Strategy
 from ropewalk.training.answer import StepAnswer
-from ropewalk.units import show_seconds, show_size
+from ropewalk.units import show_percent, show_seconds, show_size
 
 DEGREES = {
     "dp": "data", "tp": "tensor", "pp": "pipeline", "ep": "expert", "cp": "context", "mb": "micro_batch",
@@ -211,8 +211,9 @@ def _losses(answer: Explainable, other: StepAnswer, many: int, parts: tuple[Time
     )
     said = other.strategy.said()
     first = f"{said} takes" if many == 1 else f"The best of {many:,} matching strategies is {said}:"
+    more = "longer" if lost >= 0 else "shorter"
     told = (
-        f"{first} {show_seconds(taken)}, "
-        f"{lost / answer.best.seconds:+.1%} ({show_seconds(abs(lost))}) against {answer.best.strategy.said()}."
+        f"{first} {show_seconds(taken)}, {show_percent(abs(lost) / answer.best.seconds)} ({show_seconds(abs(lost))}) "
+        f"{more} than {answer.best.strategy.said()}."
     )
     return [told, f"On average a GPU spends {where}."] if where else [told]

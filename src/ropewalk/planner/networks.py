@@ -163,11 +163,18 @@ def _to_target(comparison: NetworkComparison, found: list[OnNetwork], target: Ta
     rows = sorted(comparison.rows, key=lambda row: (servers[row.result.name], row.cost_ratio))
     best = rows[0].result
     said = (
-        f"{best.name} reaches {target.text} with {said_servers[best.name]} ({best.hosts.gpus} GPUs), "
+        f"{_in_words(best.name)} reaches {target.text} with {said_servers[best.name]} ({best.hosts.gpus} GPUs), "
         f"{show_seconds(best.step_time_s)} per step, for ${best.price.total:,.0f} of network"
     )
     others = [
-        f"{row.result.name} needs {said_servers[row.result.name]} and ${row.result.price.total:,.0f}"
+        f"{_in_words(row.result.name)} needs {said_servers[row.result.name]} and ${row.result.price.total:,.0f}"
         for row in rows[1:]
     ]
-    return replace(comparison, pick=best.name, verdict=f"{'; '.join([said, *others])}.")
+    verdict = "; ".join([said, *others])
+    if best.name == OWN:
+        verdict = verdict[0].upper() + verdict[1:]
+    return replace(comparison, pick=best.name, verdict=f"{verdict}.")
+
+
+def _in_words(name: str) -> str:
+    return "the cluster's own network" if name == OWN else name

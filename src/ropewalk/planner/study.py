@@ -37,7 +37,7 @@ from ropewalk.strategy.memory import usable_bytes
 from ropewalk.strategy.placement import DEFAULT_ORDER
 from ropewalk.strategy.prices import Inside
 from ropewalk.training.inside import inside_of
-from ropewalk.units import show_seconds, show_size
+from ropewalk.units import show_percent, show_seconds, show_size
 from ropewalk.workload.source import open_workload
 from ropewalk.workload.workload import Workload
 from ropewalk.workload.zoo.stacks import stack_of
@@ -234,7 +234,7 @@ class Study:
         if other is not None:
             yield (
                 "No framework supports this order of gradients, which would take "
-                f"{1 - other.seconds / best.seconds:.1%} "
+                f"{show_percent(1 - other.seconds / best.seconds)} "
                 f"less: {other.strategy.order.said()} ({show_seconds(other.seconds)})."
             )
 

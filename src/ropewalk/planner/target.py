@@ -74,8 +74,8 @@ class Reached:
 
     @property
     def said(self) -> str:
-        """What was tried, in a few words: `tried 4 servers (31 s), 8 (17 s), 6 (22 s)`."""
-        return f"tried {_listed(self.tried)}"
+        """What was tried, in a few words: `servers tried: 4 (31 s), 8 (17 s), 6 (22 s)`."""
+        return f"servers tried: {_listed(self.tried)}"
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -159,7 +159,7 @@ def _nobody(tried: Sequence[TriedSize], limit_of: Callable[[int], str], longest_
         f"target {text} is {units.show_seconds(longest_s)} per step, which no number of servers up to "
         f"{max(one.servers for one in tried)} reaches: {size} are fastest with {units.show_seconds(seconds)}, "
         f"and {limit_of(size)}: ask for {units.show_seconds(_rounded_up(seconds))} per step, or name a larger cluster "
-        f"(tried {_listed(tried)})"
+        f"(servers tried: {_listed(tried)})"
     )
 
 
@@ -174,4 +174,4 @@ def _listed(tried: Sequence[TriedSize]) -> str:
         for one in tried[:SOME]
     ]
     more = f" and {len(tried) - SOME} more" if len(tried) > SOME else ""
-    return f"{', '.join(said)} {'server' if [one.servers for one in tried] == [1] else 'servers'}{more}"
+    return f"{', '.join(said)}{more}"

@@ -196,8 +196,8 @@ def patching_said(study: ClusterStudy) -> list[str]:
                 f"{policy.name}: {quantity.count(done.cables)} fibres patched for {quantity.count(done.shards)} "
                 f"shard{'s' * (done.shards != 1)}{ahead}; a job waits {duration(done.waited_s / done.shards)} for its "
                 f"cables, {quantity.count(round(done.waited_gpu_s / 3600))} GPU-hours in all; robots were sent "
-                f"{quantity.count(done.orders)} times{vain}, which keeps them busy {busy:.0%} of the time if they "
-                "do one shard after the other"
+                f"{quantity.count(done.orders)} times{vain}, which keeps them busy {quantity.percent(busy)} of the "
+                "time if they do one shard after the other"
             )
     return said
 

@@ -58,8 +58,8 @@ def lead(found: Agreement) -> str:
     meet = sum(job.meets > 0 for job in jobs)
     return (
         f"{quantity.count(len(found.moments))} moments of {asked.trace} under {asked.policy.name} on "
-        f"{asked.plant.name}: {quantity.count(len(jobs))} times a job that uses links between switches, "
-        f"{quantity.count(meet)} times beside another one on the same link; {asked.use.transport}."
+        f"{asked.plant.name}: {quantity.count(len(jobs))} jobs that use links between switches, "
+        f"{quantity.count(meet)} of which share a link with another job; {asked.use.transport}."
     )
 
 
@@ -115,8 +115,8 @@ def remarks(found: Agreement) -> list[str]:
     smallest = min(moment.scale for moment in found.moments)
     if smallest < 1:
         said.append(
-            f"Times and bytes are scaled down to as little as {smallest:g} of what they are: exchanges are short "
-            "against queues then, and headers and the tail of every round weigh more than in whole iterations."
+            f"Times and bytes are scaled down (smallest factor {smallest:g}): queues, headers and the tail of every "
+            "round then weigh more than in whole iterations."
         )
     return said
 

@@ -172,7 +172,10 @@ def _names_axis(study: ClusterStudy) -> Figure:
 
 
 def _legend(study: ClusterStudy) -> tuple[Swatch, ...]:
-    return tuple(Swatch(name, colour, "line", group=name) for name, colour in policy_colours(study).items())
+    return tuple(
+        Swatch(name, colour, "dash" if name == "ideal" else "line", group=name)
+        for name, colour in policy_colours(study).items()
+    )
 
 
 def policy_colours(study: ClusterStudy) -> dict[str, Colour]:

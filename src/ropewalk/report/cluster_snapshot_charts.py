@@ -106,7 +106,7 @@ def _layout(jobs: Sequence[JobSeen], xaxis: Figure) -> Figure:
         ROW_PIXELS * len(jobs) + EDGE_PIXELS,
         barmode="stack",
         xaxis=xaxis,
-        yaxis=_names([f"{job.name} · {job.gpus} GPUs" for job in jobs]),
+        yaxis=_names([f"{job.name} · {job.gpus} GPU{'s' * (job.gpus != 1)}" for job in jobs]),
     )
 
 

@@ -96,6 +96,8 @@ def load_chart(sums: NDArray[np.float64], pairs: NDArray[np.float64]) -> Chart:
         ("model-parallel", colours.PAIRS, pairs, "line"),
     ]
     drawn = [curve for curve in curves if curve[2].any()]
+    if len(drawn) == 2:  # of one kind alone: all bytes are those of this kind
+        drawn = drawn[1:]
     high = float((sums + pairs).max(initial=0.0)) or 1.0
     data = []
     for name, colour, values, _ in drawn:

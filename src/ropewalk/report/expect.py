@@ -19,11 +19,13 @@ def expect_page(answer: ExpectAnswer) -> str:
     >>> from ropewalk.expect.question import ExpectQuestion
     >>> from ropewalk.expect.study import answer
     >>> from ropewalk.hardware import read_cluster
-    >>> "What 8 GPUs should show" in expect_page(answer(ExpectQuestion(read_cluster("dgx-h100:1"), sizes=(1 << 20,))))
+    >>> one = ExpectQuestion(read_cluster("dgx-h100:1"), sizes=(1 << 20,))
+    >>> "Expected nccl-tests results on 8 GPUs" in expect_page(answer(one))
     True
     """
     cluster, found = answer.question.cluster, answer.diagnosis
-    title = f"What {cluster.gpus} GPUs should show" if found is None else _capital(headline(found))
+    expected = f"Expected nccl-tests results on {quantity.count(cluster.gpus)} GPUs"
+    title = expected if found is None else _capital(headline(found))
     measured = [] if found is None else [(one, row) for one in found.series for row in one.rows]
     measured.sort(key=lambda pair: pair[1].place)
     return render(

@@ -18,24 +18,27 @@ EVEN = 1.0
 
 
 def expected_chart(answer: ExpectAnswer) -> Chart:
-    """A line for each benchmark, with the interval of healthy clusters around it."""
+    """A line for each benchmark, or for several with equal values, with the interval of healthy clusters around it."""
     names = answer.question.benchmarks
     colour = dict(zip(names, palette.SERIES * 2, strict=False))
     sizes = [float(size) for size in answer.question.sizes]
     traces, most = [], [0.0]
+    equal: dict[tuple[float, ...], list[str]] = {}
     for name in names:
-        rows = answer.rows_of(name)
-        traces += [_band(name, rows, colour[name]), _line(name, rows, colour[name])]
+        equal.setdefault(tuple(row.busbw for row in answer.rows_of(name)), []).append(name)
+    for alike in equal.values():
+        rows, words = answer.rows_of(alike[0]), ", ".join(alike)
+        traces += [_band(words, rows, colour[alike[0]]), _line(words, rows, colour[alike[0]])]
         most += [row.busbw_at(row.healthy.low) for row in rows]
     figure: Figure = {
         "data": traces,
         "layout": layout(
             460,
-            xaxis=given_axis("size", sizes, quantity.size),
+            xaxis=given_axis("size", sizes, quantity.buffer),
             yaxis=value_axis("bus bandwidth", most, quantity.gigabytes, log=False),
         ),
     }
-    legend = tuple(Swatch(name, colour[name], "line", name) for name in names)
+    legend = tuple(Swatch(", ".join(alike), colour[alike[0]], "line", ", ".join(alike)) for alike in equal.values())
     return Chart("expected", f"Bus bandwidth of {len(names)} collectives against size", (View("", figure),), legend,
                  caption="Lines are expected values, bands are the range of healthy clusters.")  # fmt: skip
 
@@ -46,7 +49,7 @@ def _line(name: str, rows: list[ExpectRow], colour: palette.Colour) -> Figure:
         "x": [row.size_bytes for row in rows], "y": [row.busbw for row in rows],
         "line": {"color": colour.light, "width": 2}, "marker": {"size": 5, "color": colour.light},
         "customdata": [
-            f"<b>{name}</b> {quantity.size(row.size_bytes)}<br>{quantity.gigabytes(row.busbw)}, "
+            f"<b>{name}</b> {quantity.buffer(row.size_bytes)}<br>{quantity.gigabytes(row.busbw)}, "
             f"{quantity.seconds(row.seconds)}<br>{plain(row.runs)}"
             for row in rows
         ],
@@ -85,7 +88,7 @@ def measured_chart(found: Diagnosis, names: tuple[str, ...]) -> Chart:
             "customdata": [f"{_hover(row)}<br>{plain(who_in_words(one, names))}" for one, row in some],
             "hovertemplate": "%{customdata}<extra></extra>",
         })  # fmt: skip
-    along = given_axis("size", sizes, quantity.size)
+    along = given_axis("size", sizes, quantity.buffer)
     if len(sizes) == 1:
         along = value_axis("measurements, slowest first", [len(rows) + 1.0], lambda number: f"{number:.0f}", log=False)
     parts = [EVEN, *(EVEN / row.ratio for _, row in rows)]
@@ -105,6 +108,6 @@ def measured_chart(found: Diagnosis, names: tuple[str, ...]) -> Chart:
 def _hover(row: JudgedMeasurement) -> str:
     low, high = row.healthy_busbw
     return (
-        f"<b>{row.measured.benchmark}</b> {quantity.size(row.measured.size_bytes)}<br>{quantity.gigabytes(row.busbw)}, "
-        f"healthy {quantity.gigabytes(low)} to {quantity.gigabytes(high)}"
+        f"<b>{row.measured.benchmark}</b> {quantity.buffer(row.measured.size_bytes)}<br>"
+        f"{quantity.gigabytes(row.busbw)}, healthy {quantity.gigabytes(low)} to {quantity.gigabytes(high)}"
     )

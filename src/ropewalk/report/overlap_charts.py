@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ropewalk import palette
 from ropewalk.overlap.answer import OverlapAnswer
 from ropewalk.overlap.study import SpeedRow
-from ropewalk.overlap.ways import METHODS
+from ropewalk.overlap.ways import METHODS, Way
 from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, given_axis, layout, seconds_axis, value_axis
@@ -30,16 +30,19 @@ class StepBar:
 def ways_chart(answer: OverlapAnswer) -> Chart:
     """Seconds of a step under every way, computing and waiting apart, and the bound that none can pass."""
     compute = answer.tensors.compute_s
+    equal: dict[tuple[float, int], list[Way]] = {}
+    for way in sorted(answer.ways, key=lambda way: (way.time_s, way.launches)):
+        equal.setdefault((way.time_s, way.launches), []).append(way)
     bars = [
         StepBar(
-            way.name,
-            way.time_s,
-            f"<b>{plain(way.name)}</b>: {plain(way.what)}<br>exposed communication: "
-            f"{quantity.seconds(max(0.0, way.time_s - compute))}, {quantity.count(way.launches)} operations per step",
+            ", ".join(way.name for way in ways),
+            step_s,
+            "<br>".join(f"<b>{plain(way.name)}</b>: {plain(way.what)}" for way in ways) + "<br>exposed communication: "
+            f"{quantity.seconds(max(0.0, step_s - compute))}, {quantity.count(launches)} operations per step",
         )
-        for way in sorted(answer.ways, key=lambda way: (way.time_s, way.launches))
+        for (step_s, launches), ways in equal.items()
     ]
-    title = f"Step time under {len(bars)} communication orders"
+    title = f"Step time under {len(answer.ways)} communication orders"
     return steps_chart(
         "ways", title, bars, compute, answer.bounds.step_s, f"The bound: {answer.bound_in_words()}.",
         best_s=answer.best.time_s,

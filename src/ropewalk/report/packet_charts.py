@@ -46,12 +46,12 @@ def network_section(run: LevelRun | None) -> NetworkSection:
     found = run.packet
     course = Course("", found, colours.ACCENT)
     one = [("", [course])]
-    charts = (
-        throughput_over_time("packet-throughput", one),
-        queues_over_time("packet-queues", one),
-        *((pauses_by_node("packet-pauses", one), pauses_of_nodes("packet-nodes", one)) if found.pauses else ()),
-    )
-    names = (f"Throughput at host {found.watched}", "Longest switch queue", BY_KIND, OVER_NODES)
+    drawn = [(f"Throughput at host {found.watched}", throughput_over_time("packet-throughput", one))]
+    if found.most_queued_bytes:
+        drawn.append(("Longest switch queue", queues_over_time("packet-queues", one)))
+    if found.pauses:
+        drawn.append((BY_KIND, pauses_by_node("packet-pauses", one)))
+        drawn.append((OVER_NODES, pauses_of_nodes("packet-nodes", one)))
     facts += [
         ("Pause frames", quantity.count(found.pauses)),
         ("Marked packets", quantity.count(found.marks)),
@@ -59,8 +59,8 @@ def network_section(run: LevelRun | None) -> NetworkSection:
         ("Timeouts", quantity.count(found.timeouts)),
         ("Longest queue", quantity.size(found.most_queued_bytes)),
     ]
-    headings = tuple((name, chart.key) for name, chart in zip(names, charts, strict=False))
-    return NetworkSection(tuple(run.sentences()), headings, charts, tuple(facts))
+    headings = tuple((name, chart.key) for name, chart in drawn)
+    return NetworkSection(tuple(run.sentences()), headings, tuple(chart for _, chart in drawn), tuple(facts))
 
 
 Views = Sequence[tuple[str, Sequence[Course]]]

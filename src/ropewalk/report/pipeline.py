@@ -92,7 +92,9 @@ def headline(answer: PipelineAnswer) -> str:
     if len(sizes) == 1:
         return f"{name} is fastest without a pipeline: data parallel, {step} per step"
     gain = answer.speedup_over_dp
-    over = "; data parallelism does not fit" if gain is None else f", {quantity.times(gain)} data parallelism's speed"
+    over = (
+        "; data parallelism does not fit" if gain is None else f", {quantity.times(gain)} as fast as data parallelism"
+    )
     each = f"{sizes[0]} GPU{'s' if sizes[0] > 1 else ''} each" if len(set(sizes)) == 1 else f"{plan.strategy} GPUs"
     return f"{name} in {len(sizes)} stages of {each} takes {step} per step{over}"
 

@@ -38,6 +38,18 @@ class RankGroups:
         """Several ranks, in a sentence."""
         return "GPUs" if self.noun == "gpu" else f"{self.noun}s"
 
+    def joined(self, values: NDArray[np.float64]) -> RankGroups:
+        """Groups of ranks that are alike with equal `values` (a row for each) as one, named after its first rank."""
+        if self.sort != self.noun:
+            return self
+        first = np.unique(self.of_rank, return_index=True)[1]
+        stage = np.zeros(len(first)) if self.stage_of_rank is None else self.stage_of_rank[first]
+        _, leads, same = np.unique(np.column_stack([stage, values]), axis=0, return_index=True, return_inverse=True)
+        place = np.empty(len(leads), np.int64)
+        place[np.argsort(leads)] = np.arange(len(leads))
+        found = replace(self, of_rank=place[same.reshape(-1)][self.of_rank])
+        return replace(found, names=tuple(found.called(rank) for rank in first[np.sort(leads)].tolist()))
+
     def called(self, rank: int) -> str:
         """The name of a rank that stands for its group."""
         stage = "" if self.stage_of_rank is None else f"{stage_name(int(self.stage_of_rank[rank]))} · "

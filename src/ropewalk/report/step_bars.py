@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from ropewalk import palette
 from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
@@ -16,10 +18,10 @@ from ropewalk.sim.step import StepStatistics
 
 Write = Callable[[float], str]
 
+DRAWN_ALIKE = 1e-3
+"""Bars whose parts differ by less than this part of the step share a row."""
 WRITTEN_FROM = 0.045
 """Parts of a bar below this have no room for their number."""
-
-
 BRIGHT = 125
 """Luminance, of 255, from which on a colour asks for dark text."""
 
@@ -55,7 +57,9 @@ def breakdown_chart(found: StepStatistics, groups: Sequence[RankGroups]) -> Char
     if found.times.bubble_s.any():
         series.append(("bubble", colours.IDLE, found.times.bubble_s))
     views = []
-    for group in groups:
+    grid = DRAWN_ALIKE * max(found.step_time_s, 1e-300)
+    for given in groups:
+        group = given.joined(np.rint(np.column_stack([given.mean(seconds) for _, _, seconds in series]) / grid))
         stacks = [BarSeries(name, colour, group.mean(seconds).tolist()) for name, colour, seconds in series]
         views.append(
             View(f"by {group.sort}", _stacked(group.names, stacks, found.step_time_s, quantity.seconds, "of the step"))

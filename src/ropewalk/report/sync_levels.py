@@ -83,19 +83,27 @@ def packet_charts(found: Sequence[Combination]) -> list[tuple[str, str, Chart]]:
         for label, fabric_rows in _by_fabric(runs)
         for words, rows in _of_like_length(fabric_rows)
     ]
+    serves = " As a parameter server it receives first and sends afterwards." if any(map(_serves, runs)) else ""
     charts = [
         (
-            "Throughput over time at one server",
-            f"The first host. As a parameter server it receives first and sends afterwards.{which}",
+            "Throughput over time at one host",
+            f"The first host.{serves}{which}",
             throughput_over_time("throughput", views),
-        ),
-        ("Queues over time", which.strip(), queues_over_time("queues", views)),
+        )
     ]
+    queued = [(label, courses) for label, courses in views if any(course.facts.most_queued_bytes for course in courses)]
+    if queued:
+        charts.append(("Queues over time", which.strip(), queues_over_time("queues", queued)))
     paused = [(label, courses) for label, courses in views if any(course.facts.pauses for course in courses)]
     if paused:
         charts.append((BY_KIND, which.strip(), pauses_by_node("pauses", paused)))
         charts.append((OVER_NODES, which.strip(), pauses_of_nodes("pauses-of-nodes", paused)))
     return charts
+
+
+def _serves(run: Combination) -> bool:
+    """Is the first host a parameter server?"""
+    return run.logical in ("ps", "ps-sharded")
 
 
 def _of_which(runs: Sequence[Combination]) -> str:

@@ -22,6 +22,8 @@ MOST_TREES_DRAWN = 4
 NAMED_RANKS = 20
 STEP, DROP, RADIUS = 46.0, 74.0, 6.0
 MARGIN = 26.0
+LETTER = 7.5
+"""Width of a letter of a name, at most."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,10 @@ def _places(tree: Tree) -> dict[int, tuple[float, float]]:
 
 def _svg(tree: Tree, forest: Forest) -> Markup:
     fabric, places = forest.network.fabric, _places(tree)
-    width = max(x for x, _ in places.values()) + 2 * MARGIN
+    inner, named = {branch.parent for branch in tree.branches}, len(places) <= NAMED_RANKS
+    names = dict(zip(sorted(places), short_names([fabric.node_names[rank] for rank in sorted(places)]), strict=True))
+    ends = [x + 12 + LETTER * len(names[rank]) for rank, (x, _) in places.items() if named and rank in inner]
+    width = max(max(x for x, _ in places.values()) + MARGIN, *ends, 0.0) + MARGIN
     height = tree.depth * DROP + 2 * MARGIN
     label = f"a tree of {len(places)} ranks with root {fabric.node_names[tree.root]}, {tree.depth} branches deep"
     parts = [
@@ -116,18 +121,16 @@ def _svg(tree: Tree, forest: Forest) -> Markup:
         *(_rank(rank, rank == tree.root, places[rank], fabric) for rank in sorted(places)),
         Markup("</g>"),
     ]  # fmt: skip
-    if len(places) <= NAMED_RANKS:
-        parts += _names(tree, places, fabric)
+    if named:
+        parts += _names(inner, places, names)
     return Markup("").join([*parts, Markup("</svg>")])
 
 
-def _names(tree: Tree, places: dict[int, tuple[float, float]], fabric: Fabric) -> list[Markup]:
+def _names(inner: set[int], places: dict[int, tuple[float, float]], names: dict[int, str]) -> list[Markup]:
     """Below leaves; beside other ranks, whose branches go down."""
-    inner = {branch.parent for branch in tree.branches}
-    names = short_names([fabric.node_names[rank] for rank in sorted(places)])
     text = Markup('<text{} x="{:.1f}" y="{:.1f}">{}</text>')
     drawn = []
-    for rank, name in zip(sorted(places), names, strict=True):
+    for rank, name in names.items():
         x, y = places[rank]
         beside = rank in inner
         css = Markup(' class="beside"') if beside else Markup("")

@@ -12,11 +12,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ropewalk.arrays import Ints
 from ropewalk.fabric import BCube, Builder, Hypercube, Mesh, Ring, Torus
 from ropewalk.routing.routes import starts
-
-Legs = NDArray[np.int64]
-"""One entry for each leg."""
 
 
 class Axes(Protocol):
@@ -38,7 +36,7 @@ class Axes(Protocol):
         """Links of a leg of so many steps."""
         ...
 
-    def links(self, axis: Legs, corner: Legs, steps: Legs) -> NDArray[np.int32]:
+    def links(self, axis: Ints, corner: Ints, steps: Ints) -> NDArray[np.int32]:
         """Links of all legs, one behind the other; a leg begins at host `corner` and takes `steps` along `axis`."""
         ...
 
@@ -81,7 +79,7 @@ class Grid:
     def hops(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.abs(steps)
 
-    def links(self, axis: Legs, corner: Legs, steps: Legs) -> NDArray[np.int32]:
+    def links(self, axis: Ints, corner: Ints, steps: Ints) -> NDArray[np.int32]:
         length = np.abs(steps)
         done = np.arange(length.sum()) - np.repeat(starts(length)[:-1], length)
         axis, corner, sign = (np.repeat(column, length) for column in (axis, corner, np.sign(steps)))
@@ -114,7 +112,7 @@ class Digits:
     def hops(self, steps: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.where(steps != 0, np.int64(2), np.int64(0))
 
-    def links(self, axis: Legs, corner: Legs, steps: Legs) -> NDArray[np.int32]:
+    def links(self, axis: Ints, corner: Ints, steps: Ints) -> NDArray[np.int32]:
         weight = self.weights[axis]
         digit = corner // weight % self.cube.ports
         behind = corner + ((digit + steps) % self.cube.ports - digit) * weight

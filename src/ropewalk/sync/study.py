@@ -6,7 +6,7 @@ flows and packet by packet, on the routes that were asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -19,7 +19,7 @@ from ropewalk.collectives.program import MOST_ARROWS, Program
 from ropewalk.collectives.table import program_on
 from ropewalk.errors import Findings, InputError, PhysicsError, ProgramError
 from ropewalk.fabric import Fabric
-from ropewalk.progress import Progress
+from ropewalk.progress import Progress, Say
 from ropewalk.routing import ROUTERS, Routes, router_for
 from ropewalk.routing.one_sender import OneSender
 from ropewalk.sim import rounds_link_bytes, simulate_rounds
@@ -81,9 +81,6 @@ def _without_closed_form(rows: list[SyncRow], work: list[tuple[StudiedFabric, in
     known = {(row.fabric, row.logical) for row in rows if row.closed_form_s is not None}
     missing = dict.fromkeys((place.fabric.name, logical) for place, _, logical, _ in work)
     return [f"{logical} on {name} has no closed form" for name, logical in missing if (name, logical) not in known]
-
-
-Say = Callable[[str], None]
 
 
 def _rows(

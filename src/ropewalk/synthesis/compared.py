@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ from ropewalk.collectives.mixer import FREE, Mixer
 from ropewalk.collectives.optimum import Network, Optimum
 from ropewalk.collectives.schedule import Schedule
 from ropewalk.errors import InputError, ProgramError
+from ropewalk.progress import Say
 from ropewalk.sim import simulate_rounds
 from ropewalk.synthesis.answer import Alternative, AtSize
 from ropewalk.synthesis.made import Made
@@ -31,8 +31,6 @@ MOST_PATHS = 300_000
 
 SAME = 1e-9
 """Times that differ by less than this part are the same."""
-
-Tell = Callable[[str], None]
 
 
 def simulated_algbw(schedule: Schedule, size_bytes: float, mixer: Mixer = FREE) -> float:
@@ -51,7 +49,7 @@ class Rivals:
     left_out: dict[str, str]
     """Why others do not fit."""
 
-    def rows(self, tell: Tell) -> tuple[Alternative, ...]:
+    def rows(self, tell: Say) -> tuple[Alternative, ...]:
         """Every rival on the same fabric: simulated without start-up latency, counted with them."""
         question, found = self.question, []
         for name, schedule in self.schedules.items():
@@ -76,7 +74,7 @@ class Rivals:
         return tuple(rows)
 
 
-def rivals(question: CollectiveQuestion, network: Network, tell: Tell) -> Rivals:
+def rivals(question: CollectiveQuestion, network: Network, tell: Say) -> Rivals:
     """Build everything that the schedule is compared with."""
     root = question.root_host if question.collective in ROOTED else None
     found = Rivals(question, {}, {}, {})

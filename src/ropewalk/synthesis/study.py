@@ -11,6 +11,7 @@ from ropewalk.synthesis.answer import Alternative, AtSize, CollectiveAnswer
 from ropewalk.synthesis.compared import rivals, simulated, tree_of_switches
 from ropewalk.synthesis.made import Made, made
 from ropewalk.synthesis.question import ROOTED, CollectiveQuestion
+from ropewalk.units import show_percent
 
 
 def answer(question: CollectiveQuestion, progress: Progress | None = None) -> CollectiveAnswer:
@@ -81,7 +82,7 @@ def _notes(question: CollectiveQuestion, optimum: Optimum, best: Made | None) ->
     elif not optimum.exact:
         notes.append("the optimum is known in floating point only, not as a proven fraction")
     if best is not None and best.algbw < optimum.algbw:
-        notes.append(f"the schedule reaches {float(best.algbw / optimum.algbw):.2%} of the optimum")
+        notes.append(f"the schedule reaches {show_percent(float(best.algbw / optimum.algbw), 2)} of the optimum")
     if question.host_limits is not None:
         notes.append("limits of hosts are counted, not simulated")
     if question.reduces and not question.mixer.free:

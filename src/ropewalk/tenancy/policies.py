@@ -35,7 +35,7 @@ from ropewalk.tenancy.vclos.shapes import all_divisors
 def through_switches(failures: Sequence[Failure], plant: Plant) -> str | None:
     """The refusal of a policy that joins leafs and spines, or spines and cores, through optical switches."""
     if plant.rails > 1:
-        return f"joins leafs and spines, or spines and cores, and {plant.name} has rails"
+        return f"connects leafs and spines, or spines and cores, and {plant.name} has rails"
     if plant.cores and any(failure.parts.above_spines for failure in failures):
         return "has no links between spines and cores that could fail, and its cores are numbered anew"
     if not plant.cores and any(failure.parts.links for failure in failures):
@@ -46,9 +46,9 @@ def through_switches(failures: Sequence[Failure], plant: Plant) -> str | None:
 def through_switches_in_pods(failures: Sequence[Failure], plant: Plant) -> str | None:
     """The refusal of a policy that joins the leafs and spines of pods through optical switches."""
     if plant.rails > 1:
-        return f"joins leafs and spines of pods, and {plant.name} has rails"
+        return f"connects leafs and spines of pods, and {plant.name} has rails"
     if not plant.cores:
-        return f"joins leafs and spines of pods, and {plant.name} has two tiers, which ocs-vclos joins"
+        return f"connects leafs and spines of pods, and {plant.name} has two tiers, which ocs-vclos connects"
     if any(failure.parts.links for failure in failures):
         return "has no leaf-spine links that could fail"
     return None
@@ -170,21 +170,21 @@ POLICIES = Choices(
                freer_than=("vclos-all-divisors",), paper="Links as a Service (ANCS 2016)",
                held_to="all choices of leafs and spines, on small states"),
         Policy("vclos", vclos(), "l leafs × s dedicated spines per job, in the published order of shapes",
-               colour=BLUE, paper=VCLOS, held_to="the published integer program; a proof that nothing meets"),
+               colour=BLUE, paper=VCLOS, held_to="the published integer program; a proof that no flows collide"),
         Policy("vclos-all-divisors", vclos(all_divisors), "l leafs × s dedicated spines, every divisor tried",
                colour=NAVY, freer_than=("vclos",), paper=VCLOS,
-               held_to="the published integer program; a proof that nothing meets"),
+               held_to="the published integer program; a proof that no flows collide"),
         Policy("ocs-vclos", ocs_vclos, "dedicated circuits per job, set up at its start",
                through_switches, OPTICAL, colour=GREEN, optical=True, compared=True, freer_than=("vclos",), paper=VCLOS,
-               held_to="the published integer programs, word for word; a proof that nothing meets"),
+               held_to="the published integer programs, verbatim; a proof that no flows collide"),
         Policy("ocs-vclos-all-divisors", ocs_vclos_all_divisors, "dedicated circuits, every divisor tried",
                through_switches, OPTICAL, colour=TEAL, optical=True,
                freer_than=("ocs-vclos", "vclos-all-divisors"), paper=VCLOS,
-               held_to="the published integer programs, word for word; a proof that nothing meets"),
+               held_to="the published integer programs, verbatim; a proof that no flows collide"),
         Policy("ocs-vclos-pods", ocs_vclos_pods, "dedicated circuits inside pods and dedicated links between them",
                through_switches_in_pods, OPTICAL_PODS, colour=LIME, optical=True, inside_pods=True,
                freer_than=("vclos",), paper=VCLOS,
-               held_to="the published integer programs over all pods, word for word; a proof that nothing meets"),
+               held_to="the published integer programs over all pods, verbatim; a proof that no flows collide"),
         Policy("topoopt", shard, "servers behind patch panels and a topology of its own for every job, patched ahead "
                "on a second panel", behind_patch_panels, PANELS, colour=ORCHID, panels=LOOK_AHEAD, paper=TOPOOPT,
                held_to="the flow simulation of its exchanges on its cables; nothing leads out of a shard"),

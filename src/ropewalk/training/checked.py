@@ -164,9 +164,8 @@ class _Span:
     runs: int
 
     def said(self, runs: str) -> str:
-        basis = "80 % of" if self.runs >= MANY else "80 % by the errors of"
         gpus = f"{self.most} GPUs" if self.fewest == self.most else f"{self.fewest} to {self.most} GPUs"
-        return f"{basis} {self.runs} {runs}, on {'1 GPU' if self.most == 1 else gpus}"
+        return f"{self.runs} {runs} (on {'1 GPU' if self.most == 1 else gpus})"
 
 
 def _span(runs: list[CheckedRun]) -> _Span | None:
@@ -216,10 +215,12 @@ def expected(seconds: float, sort: Sort, gpus: int, traits: Traits) -> Expected:
     if span is None:
         known = ("no comparable runs were", "only one comparable run was", "only two comparable runs were")[len(alike)]
         return Expected(None, None, len(alike), f"{known} checked ({sort.said()})")
-    low, high, most, why = span.low, span.high, span.most, span.said("checked comparable runs")
+    low, high, most = span.low, span.high, span.most
+    basis = "contains 80 % of" if span.runs >= MANY else "80 % by the errors of"
+    why = f"{basis} {span.said('comparable measured runs')}"
     if wider is not None and (span.runs < MANY or gpus > FURTHER * most):
         low, high, most = min(low, wider.low), max(high, wider.high), max(most, wider.most)
-        why += f", and {wider.said('that differ in GPU or precision')}"
+        why += f", widened by {wider.said('on another GPU or in another precision')}"
     outside = (*((f"{gpus} GPUs",) if gpus > FURTHER * most else ()), *_unchecked(traits, [*alike, *akin]))
     return Expected(seconds * low, seconds * high, span.runs, why, outside)
 

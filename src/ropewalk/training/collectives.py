@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from hashlib import sha256
 
@@ -11,14 +10,14 @@ import numpy as np
 from ropewalk.collectives.choice import CollectiveChoice, collective_choice
 from ropewalk.collectives.table import COLLECTIVES
 from ropewalk.fabric import Fabric
+from ropewalk.progress import Say
 from ropewalk.task.auto import FASTER, Chosen, TriedChoice, fastest
 from ropewalk.task.estimate import purposes_of
 from ropewalk.task.expand import Expansion
 from ropewalk.task.kinds import missing_acts
 from ropewalk.task.step import Act, Step
 from ropewalk.training.network import NetworkUse, expanded, run_on, use_on
-
-Say = Callable[[str], None]
+from ropewalk.units import show_percent
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,11 @@ def notes_of(step: Step, use: NetworkUse, chosen: Chosen | None) -> tuple[str, .
     notes += [f"This step has no collectives for {', '.join(absent)}."] if absent else []
     if chosen is not None:
         rings = chosen.tried[0]
-        gain = f", {chosen.seconds / rings.seconds - 1:+.2%}" if chosen.seconds < rings.seconds else ""
+        gain = (
+            f", {show_percent(chosen.seconds / rings.seconds - 1, 2, signed=True)}"
+            if chosen.seconds < rings.seconds
+            else ""
+        )
         notes.append(f"Collectives by simulation of {len(chosen.tried)} choices: {chosen.choice}{gain}.")
         notes += chosen.notes
     return tuple(notes)

@@ -55,6 +55,13 @@ def test_sync_over_k_has_a_row_per_k_and_k_in_its_json():
     assert found == {"bcube:4,2": 2, "bcube:2,4": 4, "switch:16": None}
 
 
+def test_sync_says_where_the_hosts_of_fabrics_differ_in_bandwidth():
+    asked = ("sync", "--logical", "ring", "--hosts", 16, "--level", "closed", "--physical")
+    told = run(*asked, "switch,torus").stdout
+    assert "bandwidth per host differs: torus:4x4 160 Gbps, switch:16 40 Gbps" in told
+    assert "bandwidth per host" not in run(*asked, "switch,leaf-spine").stdout
+
+
 def test_sync_writes_the_same_page_twice(tmp_path):
     arguments = ("sync", "--logical", "ring", "--physical", "torus", "--hosts", 9, "--page")
     assert run(*arguments, tmp_path / "a.html").returncode == 0

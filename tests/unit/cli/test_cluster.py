@@ -209,7 +209,7 @@ def test_explain_says_what_the_head_of_the_queue_lacked(run, tmp_path):
     assert found["head_of_queue"]["reason"] == "gpu-shortage"
     assert found["when_it_was_head"] == []
     told = run("explain", path, *SMALL, "--job", "small").stdout
-    assert "small (2 GPUs) could start, but waits behind 1 before it" in told
+    assert "small (2 GPUs) could start, but waits behind 1 job ahead of it" in told
     assert "the head of the queue is head (8 GPUs): too few GPUs" in told
     later = run("explain", path, *SMALL, "--job", "small", "--at", "105s", "--json").json
     assert (later["running"], later["head_of_queue"]) == (True, None)

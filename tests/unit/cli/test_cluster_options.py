@@ -40,11 +40,11 @@ def test_every_command_that_trains_a_model_says_so_in_the_same_words(command):
 @pytest.mark.parametrize(
     ("arguments", "hosts", "name"),
     [
-        (("--cluster", "dgx-h100:2"), 16, "16 gpus, 8 per server, by rail on leaf-spine:8x2x2"),
-        (("2x4", "--device", "a100", "--nics", 2), 8, "8 gpus, 4 and 2 NICs per server, on leaf-spine:2x2x2"),
-        (("torus:2x2", "--cluster", "2x2"), 4, "4 gpus, 2 per server, on torus:2x2"),
+        (("--cluster", "dgx-h100:2"), 16, "16 GPUs, 8 per server, by rail on leaf-spine:8x2x2"),
+        (("2x4", "--device", "a100", "--nics", 2), 8, "8 GPUs, 4 per server with 2 NICs, on leaf-spine:2x2x2"),
+        (("torus:2x2", "--cluster", "2x2"), 4, "4 GPUs, 2 per server, on torus:2x2"),
         (("torus:2x2", "--bandwidth", "40Gbps"), 4, "torus:2x2"),
-        (("examples/cluster.yaml",), 32, "32 gpus, 8 per server, by rail on leaf-spine:8x4x4"),
+        (("examples/cluster.yaml",), 32, "32 GPUs, 8 per server, by rail on leaf-spine:8x4x4"),
     ],
 )
 def test_the_fabric_of_a_cluster_is_shown(ropewalk, arguments, hosts, name):
@@ -57,7 +57,7 @@ def test_the_fabric_of_a_cluster_is_shown(ropewalk, arguments, hosts, name):
 def test_a_collective_runs_on_the_servers_of_a_cluster(ropewalk):
     answer = ropewalk("collective", "allreduce", "--cluster", "2x2", "--device", "a100", "--sizes", "", "--json")
     assert answer.code == 0, answer.stderr
-    assert json.loads(answer.stdout)["fabric"] == "4 gpus, 2 per server, on leaf-spine:2x2x2"
+    assert json.loads(answer.stdout)["fabric"] == "4 GPUs, 2 per server, on leaf-spine:2x2x2"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_gpus_are_held_to_their_published_limit_unless_told_otherwise(ropewalk, 
         step = found.get("training", found)
         return step["power_limit_w"], step["clock"] <= 1.0, step["stack"], step["cost_source"].partition("), ")[2]
 
-    assert asked() == (700, True, "eager", "at 100% of the full clock under 700 W, eager stack")
+    assert asked() == (700, True, "eager", "at 100 % of the full clock under 700 W, eager stack")
     assert asked("--power", "500W")[0] == 500
     assert asked("--power", "none") == (None, True, "eager", "at full clock, eager stack")
     assert asked("--device", "a100")[0] is None

@@ -61,7 +61,7 @@ def test_a_slow_nic_is_named_and_the_exit_code_is_1(run, tmp_path):
     assert code == 1, err
     assert out.splitlines()[:2] == [
         "unhealthy: 2 of 10 measurements are slower than in a healthy cluster",
-        "best explained by cable gpu0.3-leaf3 (NIC 3 of server 0) at 25% of its speed",
+        "best explained by cable gpu0.3-leaf3 (NIC 3 of server 0) at 25 % of its speed",
     ]
     assert "Cable gpu0.3-leaf3 (NIC 3 of server 0)" in (tmp_path / "page.html").read_text()
 
@@ -90,4 +90,4 @@ def test_what_cannot_be_read_is_refused(run, tmp_path):
 def test_a_page_of_what_is_expected(run, tmp_path):
     code, _, err = run("2x8", "-b", "1MiB", "-e", "4MiB", "--page", tmp_path / "page.html")
     assert code == 0, err
-    assert "What 16 GPUs should show" in (tmp_path / "page.html").read_text()
+    assert "Expected nccl-tests results on 16 GPUs" in (tmp_path / "page.html").read_text()

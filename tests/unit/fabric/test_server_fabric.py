@@ -141,7 +141,7 @@ def test_servers_of_different_sizes_take_ports_one_after_the_other():
     made = ServerFabric(IdealSwitch(6), groups)
     assert made.port_of().tolist() == [0, 0, 1, 1, 2, 3, 4, 5]
     assert made.build().server.tolist() == [0, 0, 0, 0, 1, 1, 2, 2]
-    assert made.expression == "8 gpus, servers 1x4 with 2 NICs and 2x2, on switch:6"
+    assert made.expression == "8 GPUs, servers 1x4 with 2 NICs and 2x2, on switch:6"
 
 
 def test_rails_of_servers_of_different_sizes_leave_ports_to_spare():

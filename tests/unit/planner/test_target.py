@@ -29,9 +29,9 @@ def test_sizes_are_doubled_and_then_all_between_are_tried():
     found = fewest(work, 100 / 24)
     assert [one.servers for one in found.tried] == [1, 2, 4, 8, 16, 32, 24]
     assert found.said == (
-        "tried 1 (100 s), 2 (50 s), 4 (25 s), 8 (12.5 s), 16 (6.25 s), 32 (3.125 s), 24 (4.167 s) servers"
+        "servers tried: 1 (100 s), 2 (50 s), 4 (25 s), 8 (12.5 s), 16 (6.25 s), 32 (3.125 s), 24 (4.167 s)"
     )
-    assert fewest(work, 100).said == "tried 1 (100 s) server"
+    assert fewest(work, 100).said == "servers tried: 1 (100 s)"
 
 
 def test_a_size_between_doublings_counts_where_no_doubling_reaches_the_target():
@@ -47,7 +47,7 @@ def test_sizes_that_cannot_train_the_model_are_passed_over_and_said():
 
     found = fewest(large_only, 20.0)
     assert found.servers == 8
-    assert found.said.startswith("tried 1 (no plan), 2 (no plan)")
+    assert found.said.startswith("servers tried: 1 (no plan), 2 (no plan)")
     assert found.as_json()["tried"][0] == {"servers": 1, "seconds": None, "problem": "does not fit on 1"}
 
 
@@ -56,7 +56,7 @@ def test_a_target_that_nobody_reaches_names_the_fastest_and_what_limits_it():
         fewest(lambda size: max(work(size), 7.0) + size / 100, 5.0)
     assert str(refused.value).startswith(
         "target 30s is 5 s per step, which no number of servers up to 48 reaches: 16 are fastest with 7.16 s, and 16 "
-        "servers wait for the network: ask for 7.167 s per step, or name a larger cluster (tried 1 (100 s), "
+        "servers wait for the network: ask for 7.167 s per step, or name a larger cluster (servers tried: 1 (100 s), "
     )
 
 

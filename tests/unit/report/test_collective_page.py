@@ -11,7 +11,7 @@ from ropewalk.fabric import Dgx, FabricDraft, IdealSwitch, Mesh, Ring, Torus
 from ropewalk.report import collective_page
 from ropewalk.report.collective_study import IN_HALVES, collective_study_page
 from ropewalk.report.cut_drawing import draw_cut
-from ropewalk.report.tree_drawing import chosen, shape_of
+from ropewalk.report.tree_drawing import chosen, draw_trees, shape_of
 from ropewalk.synthesis import CollectiveQuestion
 
 EVIL = "<script>alert(1)</script>"
@@ -63,6 +63,15 @@ def test_trees_are_drawn_with_a_line_for_every_branch(read_page):
     assert trees == 2
     assert page.count("polygon") == 4 * trees
     assert "broadcasts from h0" in page.text
+
+
+def test_names_beside_ranks_stay_inside_the_picture_of_a_tree():
+    answer = synthesis.answer(CollectiveQuestion("broadcast", Dgx(2, 2).build(), compare=False))
+    for picture in draw_trees(answer.made.forest):
+        left, width = map(float, re.search(r'viewBox="(\S+) \S+ (\S+) ', picture.svg).groups())
+        beside = re.findall(r'<text class="beside" x="([0-9.]+)"[^>]*>([^<]*)<', picture.svg)
+        assert beside
+        assert all(float(x) + 7 * len(name) <= left + width for x, name in beside)
 
 
 def test_trees_of_more_ranks_than_an_eye_can_follow_are_not_drawn(read_page):

@@ -58,8 +58,10 @@ def test_bars_are_computing_and_waiting_and_the_bound_is_a_line(asked, read_page
     (figure,) = page.figures("ways")
     computing, waiting = figure["data"]
     assert [a + b for a, b in zip(computing["x"], waiting["x"], strict=True)] == pytest.approx(
-        sorted(way.time_s for way in found.ways)
+        [seconds for seconds, _ in sorted({(way.time_s, way.launches) for way in found.ways})]
     )
+    names = ", ".join(figure["layout"]["yaxis"]["ticktext"]).split(", ")
+    assert sorted(names) == sorted(way.name for way in found.ways), "equal bars share a row"
     assert figure["layout"]["shapes"][0]["x0"] == found.bounds.step_s
     assert "25 MiB buckets as PyTorch DDP makes them" in page.text
 

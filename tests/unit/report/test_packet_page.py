@@ -35,7 +35,7 @@ def answer():
 def test_the_page_draws_levels_throughput_queues_and_pauses(answer, read_page):
     page = read_page(sync_page(answer))
     assert {"levels", "throughput", "queues", "pauses"} <= set(page.figure_keys)
-    for words in ("Theory, flows and packets", "Throughput over time at one server", "Pause frames by kind of node"):
+    for words in ("Theory, flows and packets", "Throughput over time at one host", "Pause frames by kind of node"):
         assert words in page.text
 
 

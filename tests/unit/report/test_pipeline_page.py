@@ -46,7 +46,7 @@ def test_the_headline_names_stages_step_and_gain(read_page):
     answer = answered()
     said = headline(answer).replace("\u00a0", " ")
     assert said.startswith("tiny in 2 stages of 1 GPU each takes ")
-    assert "data parallelism's speed" in said
+    assert "as fast as data parallelism" in said
     alone = answered(machines=Machines(1, (1,), 1.25e9, 1.25e9, 10e9))
     assert "fastest on a single GPU" in headline(alone)
     whole = answered(machines=Machines(2, (2,), 1e12, 1e12, 1e13))

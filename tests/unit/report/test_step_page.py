@@ -194,6 +194,21 @@ def test_ranks_that_do_the_same_are_one_row_and_one_lane(read_page):
     assert "2 of 8 GPUs are drawn: the others are identical" in page.text
 
 
+def test_bars_that_come_out_equal_share_a_row_whenever_their_ranks_are_busy(read_page):
+    sketch = StepSketch(4, STREAMS)
+    for rank, (first_s, second_s) in enumerate(((0.5, 1.5), (1.0, 1.0), (1.0, 1.0), (1.0, 2.0))):
+        sketch.compute(rank, second_s, after=(sketch.compute(rank, first_s),))
+    run = run_step(sketch.step())
+    found = statistics(run)
+    groups = by_likeness(run, found)
+    assert groups.names == ("gpu 0", "gpu 1 (×2)", "gpu 3")
+    joined = groups.joined(groups.mean(found.times.compute_s)[:, None])
+    assert joined.names == ("gpu 0 (×3)", "gpu 3")
+    assert joined.of_rank.tolist() == [0, 0, 0, 1]
+    (figure,) = read_page(step_page(run, found, subject="a step")).figures("breakdown")
+    assert figure["layout"]["yaxis"]["ticktext"] == ["gpu 0 (×3)", "gpu 3"]
+
+
 def test_a_slow_rank_stands_apart_from_those_of_its_stage():
     sketch = StepSketch(4, STREAMS)
     for rank in range(4):

@@ -52,7 +52,7 @@ def test_a_few_runs_give_an_interval_around_the_prediction_by_students_t(errors)
     found = expected(8.0, HERE, 8, PLAIN)
     reach = 1.25 ** (1.638 * sqrt(2 / 3))  # Student's t for 3 degrees of freedom at 90 %
     assert (found.low_s, found.high_s) == (pytest.approx(8 / reach), pytest.approx(8 * reach))
-    assert found.said() == "5.936 s to 10.78 s; 80 % by the errors of 3 checked comparable runs, on 8 GPUs"
+    assert found.said() == "5.936 s to 10.78 s; 80 % by the errors of 3 comparable measured runs (on 8 GPUs)"
 
 
 @given(st.lists(st.floats(-0.5, 1), min_size=3, max_size=9))
@@ -71,7 +71,7 @@ def test_of_many_runs_the_outermost_are_left_out(errors):
     errors(*[0.0] * 18, 1.0, -0.5)
     found = expected(1.0, HERE, 8, PLAIN)
     assert (found.low_s, found.high_s) == (1.0, 1.0)
-    assert found.why.startswith("80 % of 20 checked comparable runs")
+    assert found.why.startswith("contains 80 % of 20 comparable measured runs")
 
 
 def test_too_few_runs_give_no_interval(errors):
@@ -83,7 +83,7 @@ def test_many_more_gpus_than_were_checked_are_outside(errors):
     errors(0.0, 0.0, 0.0)
     assert expected(1.0, HERE, 16, PLAIN).outside == ()
     assert expected(1.0, HERE, 17, PLAIN).outside == ("17 GPUs",)
-    assert expected(1.0, HERE, 17, PLAIN).said().endswith("on 8 GPUs; outside the checked range: 17 GPUs")
+    assert expected(1.0, HERE, 17, PLAIN).said().endswith("(on 8 GPUs); outside the checked range: 17 GPUs")
 
 
 def test_few_runs_are_widened_by_those_that_differ_in_gpu_or_precision(monkeypatch):
@@ -97,8 +97,8 @@ def test_few_runs_are_widened_by_those_that_differ_in_gpu_or_precision(monkeypat
     assert (found.low_s, found.high_s) == (pytest.approx(8 / reach), pytest.approx(8 * reach))
     assert found.runs == 3
     assert found.why == (
-        "80 % by the errors of 3 checked comparable runs, on 1 GPU, "
-        "and 80 % by the errors of 3 that differ in GPU or precision, on 64 GPUs"
+        "80 % by the errors of 3 comparable measured runs (on 1 GPU), "
+        "widened by 3 on another GPU or in another precision (on 64 GPUs)"
     )
     assert expected(8.0, HERE, 129, PLAIN).outside == ("129 GPUs",)
 
@@ -207,4 +207,4 @@ def test_an_answer_says_its_interval_in_words_and_in_json():
     found = answer(TrainingQuestion("gpt2", cluster, batch=64))
     inside = found.as_json()["interval"]
     assert inside["low_s"] < found.statistics.step_time_s < inside["high_s"]
-    assert " checked comparable runs, on " in found.expected.said()
+    assert " comparable measured runs (on " in found.expected.said()

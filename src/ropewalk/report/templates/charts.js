@@ -20,10 +20,16 @@
       return { data, layout };
     };
     const choices = chart.querySelectorAll("[data-view]");
+    // A legend names what is drawn: of several figures, that of the one that is shown.
+    const name = () => {
+      const drawn = new Set(views[shown].data.map((trace) => trace.legendgroup));
+      for (const chip of chart.querySelectorAll("button[data-group]")) chip.hidden = !drawn.has(chip.dataset.group);
+    };
     for (const button of choices) {
       button.addEventListener("click", () => {
         shown = Number(button.dataset.view);
         for (const other of choices) other.setAttribute("aria-pressed", String(other === button));
+        name();
         plot.show(made, true);
       });
     }
@@ -35,6 +41,7 @@
         plot.show(made);
       });
     }
+    if (views.length > 1) name();
     plot.show(made);
   }
 })();

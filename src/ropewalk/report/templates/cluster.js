@@ -5,7 +5,7 @@
   const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
   const STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 432000, 864000, 1728000, 4320000, 8640000];
   const written = (time) => {
-    const [size, unit] = UNITS.find(([least]) => Math.abs(time) >= 2 * least) ?? UNITS[3];
+    const [size, unit] = UNITS.find(([least]) => time >= 2 * least || (time >= least && time % least === 0)) ?? UNITS[3];
     return `${Number((time / size).toPrecision(4))}\u00a0${unit}`;
   };
   for (const figure of document.querySelectorAll("figure.cluster-map")) {

@@ -30,6 +30,16 @@ const figure = (() => {
     return found;
   };
 
+  // A name in as many lines of words as there is room for; lines that it has anyway stay apart, with their numbers.
+  const linesOf = (text, size, wide, tall) => {
+    const given = String(text).split("<br>").map((line, number) => [line, number]);
+    const broken = given.flatMap(([line, number]) => {
+      if (widthOf(line, size) <= wide) return [[line, number]];
+      const [, bold] = /^<b>(.*)<\/b>$/.exec(line) ?? [];
+      return wrapped(bold ?? line, size, wide).map((part) => [bold === undefined ? part : `<b>${part}</b>`, number]);
+    });
+    return broken.length * (size + 1) <= tall ? broken : given;
+  };
   // A text that is at most so wide; what had to be cut off is in its title.
   const fitted = (paper, attributes, text, most) => {
     const made = label(paper, attributes, text);
@@ -56,6 +66,7 @@ const figure = (() => {
     const size = axis.tickfont.size;
     const ticks = scales.ticksOf(axis, range);
     const written = upright ? ticks : writtenOf(ticks, pixel, size, axis.type === "log");
+    const apart = Math.min(...ticks.slice(1).map(([value], before) => Math.abs(pixel(value) - pixel(ticks[before][0]))));
     for (const tick of ticks) {
       const [value, text] = tick;
       const at = pixel(value);
@@ -66,9 +77,10 @@ const figure = (() => {
       const look = { "font-size": size, fill: axis.tickfont.color };
       if (upright) {
         // Lines below the first are smaller and paler.
-        const lines = String(text).split("<br>");
-        lines.forEach((line, number) => {
-          const y = at + (number - (lines.length - 1) / 2) * (size + 3);
+        const lines = linesOf(text, size, first - 10, apart);
+        const high = Math.min(size + 3, Math.max(size + 1, apart / lines.length));
+        lines.forEach(([line, number], place) => {
+          const y = at + (place - (lines.length - 1) / 2) * high;
           const below = number ? { "font-size": size - 2, opacity: 0.75 } : {};
           fitted(paper, { ...look, ...below, x: first - 8, y, "text-anchor": "end", "dominant-baseline": "central" }, line, first - 10);
         });

@@ -81,7 +81,7 @@ const marks = (() => {
       x: middle ? box.x + box.width / 2 : box.x + box.width + PADDING,
       y: inside || across ? box.y + box.height / 2 : box.y - PADDING,
       "text-anchor": middle ? "middle" : "start", "dominant-baseline": inside || across ? "central" : "auto",
-      "font-size": size, fill: of(trace.textfont?.color, number),
+      "font-size": size, fill: of(trace.textfont?.color, number), class: inside ? undefined : "halo",
     }, text);
     if (!middle) keptInside(made);
   };
@@ -90,7 +90,7 @@ const marks = (() => {
     const room = Number(text.ownerSVGElement?.getAttribute("width"));
     const wide = scales.widthOf(text.textContent, text.getAttribute("font-size"));
     if (!room || Number(text.getAttribute("x")) + wide <= room) return;
-    for (const [key, value] of Object.entries({ x: room - 2, "text-anchor": "end", class: "halo" })) text.setAttribute(key, value);
+    for (const [key, value] of Object.entries({ x: room - 2, "text-anchor": "end" })) text.setAttribute(key, value);
   };
 
   // The end of an axis that leaves room for what is written behind bars and points; `room` and what is `spare` beside it are pixels.
@@ -154,7 +154,7 @@ const marks = (() => {
       if (place === null || !place.every(Number.isFinite)) return;
       if (mode.includes("markers")) point(group, trace.marker ?? {}, place, number);
       if (mode.includes("text")) {
-        const beside = { x: place[0] + PADDING, y: place[1], "dominant-baseline": "central", "font-size": trace.textfont?.size ?? 12 };
+        const beside = { x: place[0] + PADDING, y: place[1], "dominant-baseline": "central", "font-size": trace.textfont?.size ?? 12, class: "halo" };
         keptInside(label(group, { ...beside, fill: trace.textfont?.color }, of(trace.text, number)));
       }
       targets.push(...target(trace, number, { at: place }));

@@ -182,7 +182,7 @@ def _nothing_above(question: AgreementQuestion, moments: int) -> str:
     """No job sends over links between switches: there is nothing of which replay and packets could differ."""
     plant, when = question.plant, "at that moment" if moments == 1 else f"at any of {moments} moments"
     if not plant.spines:
-        return f"{plant.name} has no links between switches, so jobs never meet: compare on a fabric with spines"
+        return f"{plant.name} has no links between switches, so jobs never share one: compare on a fabric with spines"
     return (
         f"no job of {question.trace} uses a link between switches {when}: take others (--at, --moments), or a "
         "--fabric with smaller leafs"

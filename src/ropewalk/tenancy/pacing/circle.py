@@ -12,25 +12,26 @@ from collections.abc import Sequence
 from math import lcm, prod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ropewalk.arrays import Floats
 from ropewalk.tenancy.pacing._circle_kernel import all_turns, one_after_the_other
 
-Demand = NDArray[np.float64]
-"""Part of a link's capacity in equal steps round an iteration."""
 MOST_STEPS = 5040
 """Of a unified circle; beyond it jobs are taken not to be in step."""
 EXHAUSTIVE = 6000
 """Rotations that are all tried; of more, one job after the other is turned until nothing gets better."""
 
 
-def perimeter(demands: Sequence[Demand]) -> int | None:
-    """Steps of the unified circle; None where it would be too long."""
+def perimeter(demands: Sequence[Floats]) -> int | None:
+    """Steps of the unified circle; None where it would be too long.
+
+    A demand is a part of a link's capacity in equal steps around an iteration.
+    """
     steps = lcm(*(len(demand) for demand in demands))
     return steps if steps <= MOST_STEPS else None
 
 
-def mean_score(demands: Sequence[Demand]) -> float:
+def mean_score(demands: Sequence[Floats]) -> float:
     """The score of jobs that are not in step: the mean over all their rotations, by what is on the link at a moment."""
     spread = {0.0: 1.0}
     for demand in demands:
@@ -43,7 +44,7 @@ def mean_score(demands: Sequence[Demand]) -> float:
     return 1.0 - sum(max(load - 1.0, 0.0) * chance for load, chance in spread.items())
 
 
-def best_turns(demands: Sequence[Demand]) -> tuple[tuple[int, ...], float]:
+def best_turns(demands: Sequence[Floats]) -> tuple[tuple[int, ...], float]:
     """Rotations with the best score, the first job standing still; ties go to the smallest rotation.
 
     >>> thirds = [np.array([1.0, 0.0, 0.0])] * 3

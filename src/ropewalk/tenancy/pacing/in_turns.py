@@ -21,7 +21,7 @@ from ropewalk.tenancy.footprint import Footprint
 from ropewalk.tenancy.pacing._sharing_kernel import sample
 from ropewalk.tenancy.pacing._turns_kernel import Turns, look_in_turns
 from ropewalk.tenancy.pacing.affinity import Affinity, SharedLink, affinity
-from ropewalk.tenancy.pacing.circle import Demand, best_turns, mean_score, perimeter
+from ropewalk.tenancy.pacing.circle import best_turns, mean_score, perimeter
 from ropewalk.tenancy.pacing.laid import DrawnMoments, LaidJobs, SeenPhases
 from ropewalk.tenancy.pacing.moments import settled
 from ropewalk.tenancy.pacing.pace import Company, JobPace, alone
@@ -124,7 +124,7 @@ def _periods(iterations: list[float], shared: list[tuple[int, ...]]) -> list[int
     return periods
 
 
-def demand_of(footprint: Footprint, link: int, step_s: float, steps: int) -> Demand:
+def demand_of(footprint: Footprint, link: int, step_s: float, steps: int) -> Floats:
     """What a job wants of a link, round its iteration in steps: the part of capacity that it uses when alone."""
     carried = footprint.load_in_phases(link)
     used = np.divide(

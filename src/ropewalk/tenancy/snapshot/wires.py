@@ -49,8 +49,8 @@ def wires_of(moment: Moment, hop_latency_s: float = 0.0) -> Wires:
         )
     if moment.policy.panels:
         raise ClusterError(
-            f"under {moment.policy.name} every job has cables of its own, along which its exchanges run: nobody meets "
-            "anybody, and there is nothing to simulate together: choose another policy, such as --isolate vclos"
+            f"under {moment.policy.name} every job has cables of its own, so no two jobs share a link and there is "
+            "nothing to simulate together: choose another policy, such as --isolate vclos"
         )
     if isinstance(plant, OpticalPlant):
         wires = _circuits(plant, moment)
