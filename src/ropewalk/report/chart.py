@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import html
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import Any
 
 from markupsafe import Markup
@@ -58,6 +60,24 @@ class Chart:
     @property
     def json(self) -> Markup:
         return embedded([view.figure for view in self.views])
+
+
+def steps(values: Sequence[int]) -> list[int]:
+    """From each value to the next, the first from 0.
+
+    >>> steps([5, 7, 6])
+    [5, 2, -1]
+    """
+    return [after - before for before, after in pairwise([0, *values])]
+
+
+def runs(values: Sequence[int]) -> list[int]:
+    """Values that repeat, each with how often it stands in a row.
+
+    >>> runs([7, 7, 7, 5])
+    [7, 3, 5, 1]
+    """
+    return [part for value, same in groupby(values) for part in (value, sum(1 for _ in same))]
 
 
 def plain(text: str) -> str:

@@ -31,6 +31,8 @@ TIMES = {"jct": "completion", "jrt": "running", "jwt": "waiting"}
 """Completion is running and waiting together."""
 MOST_POINTS = 250
 """Of one curve: more than a screen tells apart."""
+MOST_POINTS_TOGETHER = 1500
+"""Of the curves of all policies in one figure: a page stays under 1 MB."""
 
 
 def means_chart(found: Comparison) -> Chart:
@@ -185,7 +187,8 @@ def policy_colours(study: ClusterStudy) -> dict[str, Colour]:
 
 
 def _distribution(study: ClusterStudy, kind: str) -> Figure:
-    columns = {policy.name: cumulative(run.times(kind)) for policy, run in study.runs if run.jobs}
+    most = points_per_curve(len(study.runs))
+    columns = {policy.name: cumulative(run.times(kind), most) for policy, run in study.runs if run.jobs}
     positive = [value for times, _ in columns.values() for value in times.tolist() if value > 0] or [1.0]
     # Half of the shortest: where times of 0 are put on a logarithmic axis.
     floor = max(min(positive), max(positive) * 1e-6) / 2
@@ -193,8 +196,8 @@ def _distribution(study: ClusterStudy, kind: str) -> Figure:
     for name, (times, part) in columns.items():
         shown = np.maximum(times, floor).tolist()
         data.append(
-            _line(name, policy_colours(study)[name], shown, part.tolist(), [
-                f"<b>{name}</b>: {quantity.percent(p)} of jobs within {duration(t)}"
+            _line(name, ": ", policy_colours(study)[name], shown, part.tolist(), [
+                f"{quantity.percent(p)} of jobs within {duration(t)}"
                 for t, p in zip(times.tolist(), part.tolist(), strict=True)
             ])
         )  # fmt: skip
@@ -208,19 +211,23 @@ def _distribution(study: ClusterStudy, kind: str) -> Figure:
     }
 
 
-def cumulative(times: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(time, part of the jobs that took at most so long) at no more points than are seen."""
+def points_per_curve(curves: int) -> int:
+    """Points of a curve in a figure of so many."""
+    return min(MOST_POINTS, MOST_POINTS_TOGETHER // max(curves, 1))
+
+
+def cumulative(times: NDArray[np.float64], most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(time, part of the jobs that took at most so long) at so many points at most."""
     ordered = np.sort(times)
     part = np.arange(1, len(ordered) + 1) / len(ordered)
-    if len(ordered) <= MOST_POINTS:
+    if len(ordered) <= most:
         return ordered, part
-    kept = np.unique(np.linspace(0, len(ordered) - 1, MOST_POINTS).round().astype(np.int64))
+    kept = np.unique(np.linspace(0, len(ordered) - 1, most).round().astype(np.int64))
     return ordered[kept], part[kept]
 
 
-def sampled(curves: Curves, values: NDArray[np.float64], begin: float, end: float) -> NDArray[np.float64]:
-    """Means of a step curve over `MOST_POINTS` equal spans; 0 where it has ended."""
-    edges = np.linspace(begin, end, MOST_POINTS + 1)
+def sampled(curves: Curves, values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Means of a step curve between edges; 0 where it has ended."""
     width = np.diff(curves.time_s)
     area = np.concatenate([[0.0], np.cumsum(values[:-1] * width)])
     return np.asarray(np.diff(np.interp(edges, curves.time_s, area)) / np.diff(edges), np.float64)
@@ -233,17 +240,17 @@ def _over_time(
     begin = min(float(run.curves.time_s[0]) for run in study.timelines)
     end = max(float(run.curves.time_s[-1]) for run in study.timelines)
     end = end if end > begin else begin + 1.0
-    edges = np.linspace(begin, end, MOST_POINTS + 1)
+    edges = np.linspace(begin, end, points_per_curve(len(study.runs)) + 1)
     middle = (edges[1:] + edges[:-1]) / 2
     data, high = [], top or 0.0
     for policy, run in study.runs:
-        level = sampled(run.curves, values(run.curves), begin, end)
+        level = sampled(run.curves, values(run.curves), edges)
         last = _last_step(run, middle)
         shown, times = level[:last], middle[:last] - begin
         high = max(high, float(shown.max(initial=0.0)))
         data.append(
-            _line(policy.name, policy_colours(study)[policy.name], times.tolist(), shown.tolist(), [
-                f"<b>{policy.name}</b>, {duration(at)}: {show(value)}"
+            _line(policy.name, ", ", policy_colours(study)[policy.name], times.tolist(), shown.tolist(), [
+                f"{duration(at)}: {show(value)}"
                 for at, value in zip(times.tolist(), shown.tolist(), strict=True)
             ])
         )  # fmt: skip
@@ -257,14 +264,20 @@ def _last_step(run: Timeline, middle: NDArray[np.float64]) -> int:
     return max(1, int(np.searchsorted(middle, run.curves.time_s[-1])))
 
 
-def _line(name: str, colour: Colour, xs: list[float], ys: list[float], texts: list[str]) -> Figure:
+def _line(name: str, joint: str, colour: Colour, xs: list[float], ys: list[float], texts: list[str]) -> Figure:
+    """A curve; pointed at, it says its name, what joins it to the text, and the text of the point."""
     style = {"width": 1.6, "dash": "dash"} if name == "ideal" else {"width": 2}
     pen = {"color": colour.light} | style
     return {
-        "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": xs, "y": ys,
+        "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": _short(xs), "y": _short(ys),
         "line": pen,
-        "customdata": texts, "hovertemplate": "%{customdata}<extra></extra>",
+        "customdata": texts, "hovertemplate": f"<b>{name}</b>{joint}%{{customdata}}<extra></extra>",
     }  # fmt: skip
+
+
+def _short(values: list[float]) -> list[float]:
+    """Six digits: more than a screen tells apart."""
+    return [float(f"{value:.6g}") for value in values]
 
 
 def _percent_axis(title: str, high: float) -> Figure:

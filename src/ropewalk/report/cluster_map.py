@@ -7,8 +7,8 @@ inside one leaf are grey.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -32,8 +32,8 @@ from ropewalk.tenancy.timeline import Timeline
 
 MOST_BANDS = 64
 """Leafs, and spines, that are drawn; of more the first ones."""
-MOST_RECTANGLES = 12_000
-"""Of one policy; of more a part of the time is drawn."""
+MOST_BYTES = 400_000
+"""Of all policies together; of longer traces the beginning is drawn, and the page stays under 1 MB."""
 BAND_PIXELS = (8, 30)
 PANEL_PIXELS = 900
 """Height that bands share."""
@@ -68,8 +68,10 @@ class ClusterMap:
 
 def cluster_map(study: ClusterStudy) -> ClusterMap:
     """One drawing with a view for each policy."""
-    views = [_view(policy, policy.plant(study.plant), run) for policy, run in study.runs]
-    remarks = dict.fromkeys(remark for view in views for remark in view.pop("remarks"))
+    room = MOST_BYTES // max(len(study.runs), 1)
+    views = [_view(policy, policy.plant(study.plant), run, room) for policy, run in study.runs]
+    shown_s = {policy.name: view.pop("shown_s") for (policy, _), view in zip(study.runs, views, strict=True)}
+    remarks = _remarks(study.plant, {name: seconds for name, seconds in shown_s.items() if seconds is not None})
     height = max(int(view["height"]) for view in views)
     data = {
         "views": views,
@@ -92,15 +94,17 @@ def cluster_map(study: ClusterStudy) -> ClusterMap:
     )
 
 
-def _view(policy: Policy, plant: Plant, run: Timeline) -> dict[str, Any]:
+def _view(policy: Policy, plant: Plant, run: Timeline, room: int) -> dict[str, Any]:
     leafs, spines = min(plant.leafs, MOST_BANDS), min(_bands(plant)[1], MOST_BANDS)
-    found = [rectangle for rectangle in rectangles(plant, run.jobs) if _is_drawn(rectangle, plant, leafs, spines)]
-    begin, end, kept = window(found)
-    links = any(rectangle.band >= plant.leafs for rectangle in kept)
+    drawn = (rectangle for rectangle in rectangles(plant, run.jobs) if _is_drawn(rectangle, plant, leafs, spines))
+    found = held(replace(one, band=one.band - plant.leafs + leafs) if one.band >= plant.leafs else one for one in drawn)
+    about = [_about(job) for job in run.jobs]
+    begin, end, kept = window(found, about, room)
+    links = any(place[0] + place[1] > leafs for one in kept for place in one.places)
     shown_spines = spines if links else 0
     bands = leafs + shown_spines
     pixels = min(max(PANEL_PIXELS // max(bands, 1), BAND_PIXELS[0]), BAND_PIXELS[1])
-    jobs = sorted({rectangle.job for rectangle in kept})
+    jobs = sorted({one.job for one in kept})
     number = {job: at for at, job in enumerate(jobs)}
     return {
         "name": policy.name,
@@ -110,21 +114,50 @@ def _view(policy: Policy, plant: Plant, run: Timeline) -> dict[str, Any]:
         "bands": [*_names(plant.leaf_names[:leafs]), *_names(_bands(plant)[0][:shown_spines])],
         "leafs": leafs,
         "sizes": [*plant.gpus_per_leaf[:leafs].tolist(), *_heights(plant)[:shown_spines]],
-        "jobs": [_about(run.jobs[job]) for job in jobs],
+        "jobs": [about[job] for job in jobs],
         "looks": [_look(job, run.jobs[job]) for job in jobs],
-        "rect": [
-            [
-                rectangle.band if rectangle.band < plant.leafs else rectangle.band - plant.leafs + leafs,
-                rectangle.low,
-                rectangle.high,
-                round(rectangle.start_s, 3),
-                round(rectangle.end_s, 3),
-                number[rectangle.job],
-            ]
-            for rectangle in kept
-        ],
-        "remarks": _remarks(plant, leafs, len(kept), len(found)),
+        "held": [one.row(number[one.job]) for one in kept],
+        "shown_s": end - begin if len(kept) < len(found) else None,
     }
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a job held from start to end: (first band, bands, low, high) of bands that follow each other."""
+
+    start_s: float
+    end_s: float
+    job: int
+    places: tuple[tuple[int, int, int, int], ...]
+
+    def row(self, number: int) -> list[float]:
+        """As the page has it, where the job has this number."""
+        times = round(self.start_s, 3), round(self.end_s, 3)
+        return [*times, number, *(value for place in self.places for value in place)]
+
+
+def held(found: Iterable[Rectangle]) -> list[Held]:
+    """The rectangles of each stretch of a job together, in the order of their starts."""
+    stretches: dict[tuple[float, int, float], list[tuple[int, int, int]]] = {}
+    for one in found:
+        stretches.setdefault((one.start_s, one.job, one.end_s), []).append((one.low, one.high, one.band))
+    return [
+        Held(start_s, end_s, job, tuple(_over_bands(sorted(places))))
+        for (start_s, job, end_s), places in sorted(stretches.items())
+    ]
+
+
+def _over_bands(places: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int, int, int]]:
+    """(first band, bands, low, high): the same places of bands that follow each other are one.
+
+    >>> list(_over_bands([(0, 8, 1), (0, 8, 2), (0, 8, 4), (4, 8, 3)]))
+    [(1, 2, 0, 8), (4, 1, 0, 8), (3, 1, 4, 8)]
+    """
+    first = 0
+    for at, (low, high, band) in enumerate(places):
+        if at + 1 == len(places) or places[at + 1] != (low, high, band + 1):
+            yield places[first][2], at + 1 - first, low, high
+            first = at + 1
 
 
 def rectangles(plant: Plant, jobs: Sequence[JobRecord]) -> Iterator[Rectangle]:
@@ -149,15 +182,19 @@ def _bands_of(plant: Plant, held: Allocation) -> list[tuple[int, int, int]]:
     return runs
 
 
-def window(found: Sequence[Rectangle]) -> tuple[float, float, list[Rectangle]]:
-    """All of them, or of the time from the first start on as much as can be drawn."""
+def window(found: Sequence[Held], about: Sequence[str], room: int) -> tuple[float, float, list[Held]]:
+    """All of them, or the first ones that, with what is said of their jobs, take no more than so many bytes."""
     if not found:
         return 0.0, 1.0, []
-    ordered = sorted(found, key=lambda rectangle: (rectangle.start_s, rectangle.band, rectangle.low))
-    begin = ordered[0].start_s
-    if len(ordered) <= MOST_RECTANGLES:
-        return begin, max(rectangle.end_s for rectangle in ordered), ordered
-    return begin, ordered[MOST_RECTANGLES].start_s, ordered[:MOST_RECTANGLES]
+    said: set[int] = set()
+    for at, one in enumerate(found):
+        room -= len(embedded(one.row(one.job))) + 1
+        if one.job not in said:
+            room -= len(embedded(about[one.job]).encode()) + 3  # a comma, a colour and a comma
+            said.add(one.job)
+        if room < 0 < at and one.start_s > found[0].start_s:
+            return found[0].start_s, one.start_s, list(found[:at])
+    return found[0].start_s, max(one.end_s for one in found), list(found)
 
 
 def _links(plant: Plant, held: Allocation) -> Iterable[tuple[int, list[int]]]:
@@ -237,10 +274,12 @@ def _names(names: Sequence[str]) -> list[str]:
     return [name if len(name) <= 16 else name[:15] + "…" for name in names]
 
 
-def _remarks(plant: Plant, leafs: int, kept: int, found: int) -> list[str]:
+def _remarks(plant: Plant, shown_s: Mapping[str, float]) -> list[str]:
+    """What is not drawn; `shown_s` are the policies whose end is not, with the time that is."""
     remarks = []
-    if leafs < plant.leafs:
-        remarks.append(f"The first {leafs} of {quantity.count(plant.leafs)} leafs are shown.")
-    if kept < found:
-        remarks.append(f"Long traces are cut off after {quantity.count(MOST_RECTANGLES)} rectangles.")
+    if plant.leafs > MOST_BANDS:
+        remarks.append(f"The first {MOST_BANDS} of {quantity.count(plant.leafs)} leafs are shown.")
+    if shown_s:
+        parts = ", ".join(f"{duration(seconds)} under {name}" for name, seconds in shown_s.items())
+        remarks.append(f"A page has room for the beginning of this trace only: {parts}.")
     return remarks

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ropewalk.palette import Colour
 from ropewalk.report.chart import Swatch, embedded
-from ropewalk.report.step_timeline import AXIS_PIXELS, FEW_ROWS, GAP_PIXELS, ROW_PIXELS, StepTimeline
+from ropewalk.report.step_timeline import AXIS_PIXELS, FEW_ROWS, GAP_PIXELS, ROW_PIXELS, StepTimeline, bar_columns
 
 MOST_ROWS = 3
 """Bars of one lane that are drawn above each other; further ones at the same time overlap."""
@@ -75,14 +75,16 @@ def lane_timeline(
         "looks": [[colour.light, colour.dark] for colour in looks.values()],
         "labels": labels,
         "span": round(span_s * 1e9),
-        "row": [top[bar.lane] + row for bar, row in zip(drawn, row_in_lane, strict=True)],
-        "start": start,
-        "length": [round(bar.end_s * 1e9) - begin for bar, begin in zip(drawn, start, strict=True)],
-        "label": [number_of_label[bar.label] for bar in drawn],
-        "look": [number_of_look[bar.look] for bar in drawn],
-        "count": [1] * len(drawn),
-        "busy": [100] * len(drawn),
-        "critical": [0] * len(drawn),
+        **bar_columns(
+            row=[top[bar.lane] + row for bar, row in zip(drawn, row_in_lane, strict=True)],
+            start=start,
+            length=[round(bar.end_s * 1e9) - begin for bar, begin in zip(drawn, start, strict=True)],
+            label=[number_of_label[bar.label] for bar in drawn],
+            look=[number_of_look[bar.look] for bar in drawn],
+            count=[1] * len(drawn),
+            busy=[100] * len(drawn),
+            critical=[0] * len(drawn),
+        ),
     }
     return StepTimeline(
         key,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ropewalk import palette
 from ropewalk.report.lanes import Bar, LaneGroup, lane_timeline
-from ropewalk.report.step_timeline import MOST_BARS, StepTimeline
+from ropewalk.report.step_timeline import StepTimeline
 from ropewalk.timetable.clock import TimetableRun
 from ropewalk.timetable.passes import LETTERS, Pass
 
@@ -26,6 +26,8 @@ LOOK_OF_PASS = {
     Pass.WEIGHT: "gradients of weights",
 }
 MOST_DEVICES = 16
+MOST_BARS = 8_000
+"""Of each of two timelines on a page; of longer pipelines fewer devices are drawn."""
 
 
 def timetable_timeline(key: str, run: TimetableRun, names: tuple[str, ...]) -> StepTimeline:

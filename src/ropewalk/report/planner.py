@@ -14,6 +14,9 @@ from ropewalk.report.planner_points import point_cloud
 from ropewalk.report.rank_groups import one_per_stage
 from ropewalk.report.step_timeline import StepTimeline, step_timeline
 
+MOST_BARS = 10_000
+"""Of each of two timelines, beside the points of all candidates: the page stays under 1 MB."""
+
 
 def planner_page(answer: PlannerAnswer, *, networks: NetworkComparison | None = None, command: str = "") -> str:
     """One self-contained HTML page for the answer of a search; `command` is what was typed to ask for it.
@@ -60,7 +63,8 @@ def _timelines(answer: PlannerAnswer) -> list[tuple[str, StepTimeline]]:
     span = max(training.run.makespan for _, _, training in both)
     found = []
     for key, title, training in both:
-        drawn = step_timeline(training.run, one_per_stage(training.stage_of_rank), key=f"timeline-{key}", span_s=span)
+        groups = one_per_stage(training.stage_of_rank)
+        drawn = step_timeline(training.run, groups, key=f"timeline-{key}", span_s=span, most=MOST_BARS)
         if drawn is not None:
             taken = quantity.seconds(training.statistics.step_time_s)
             found.append((f"{title}, {taken}: {training.strategy.said()}", drawn))

@@ -1,7 +1,7 @@
 """All candidates of a search as points, time over memory: columns for the script that draws, filters and explains them.
 
-A candidate is a few numbers of columns, each column a text of one or two digits per point, so that a page with twenty
-thousand of them stays small. Words are kept by value and joined by the reader's browser.
+A candidate is a few numbers of columns, each column a text of one or two digits per point, so that a page with
+thousands of them stays small. Words are kept by value and joined by the reader's browser.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from ropewalk.planner.described import Described, described, in_words
 from ropewalk.report import colours, quantity
 from ropewalk.report.chart import embedded
 
-MOST_POINTS = 20_000
+MOST_POINTS = 12_000
+"""Some 30 bytes each: the page, with its timelines, stays under 1 MB."""
 MOST_LISTED = 50
 LOG_FROM = 3.0
 """A slowest step this many times the fastest asks for a logarithmic axis: what matters is at its lower end."""

@@ -6,7 +6,9 @@ runs; and neighbours of one kind on one stream that a screen could not tell apar
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -16,13 +18,14 @@ from ropewalk import palette
 from ropewalk.arrays import Ints
 from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
-from ropewalk.report.chart import Swatch, embedded
+from ropewalk.report.chart import Swatch, embedded, runs, steps
 from ropewalk.report.rank_groups import RankGroups
 from ropewalk.sim.step import Ran
 from ropewalk.task.step import COMPUTE_STREAM, Act
 
 MOST_GPUS = 16
-MOST_BARS = 40_000
+MOST_BARS = 32_000
+"""Some 20 bytes each: a page with one timeline stays under 1 MB."""
 FINEST = 1e-6
 """Part of the step below which neighbours are merged first; doubled until the bars are few enough."""
 COARSE = 1e-3
@@ -83,12 +86,12 @@ class StepTimeline:
 
 
 def step_timeline(
-    run: Ran, groups: RankGroups, *, key: str = "timeline", span_s: float | None = None
+    run: Ran, groups: RankGroups, *, key: str = "timeline", span_s: float | None = None, most: int = MOST_BARS
 ) -> StepTimeline | None:
     """Bars of representative GPUs, to the scale of `span_s` seconds or of the step; None where nothing ran."""
     chosen, names = representatives(run, groups)
     looks = _looks(run)
-    bars, tolerance = _bars(run, chosen, looks)
+    bars, tolerance = _bars(run, chosen, looks, most)
     if not len(bars.start):
         return None
     rows, lanes = _lanes(run, bars, names)
@@ -109,14 +112,16 @@ def step_timeline(
         ],
         "labels": labels.tolist(),
         "span": round((run.makespan if span_s is None else span_s) * 1e9),
-        "row": rows.tolist(),
-        "start": ticks[:, 0].tolist(),
-        "length": ticks[:, 1].tolist(),
-        "label": label.reshape(-1).tolist(),
-        "look": bars.look.tolist(),
-        "count": bars.count.tolist(),
-        "busy": np.rint(100 * np.minimum(bars.busy / (bars.end - bars.start), 1.0)).astype(np.int64).tolist(),
-        "critical": bars.critical.astype(np.int64).tolist(),
+        **bar_columns(
+            row=rows.tolist(),
+            start=ticks[:, 0].tolist(),
+            length=ticks[:, 1].tolist(),
+            label=label.reshape(-1).tolist(),
+            look=bars.look.tolist(),
+            count=bars.count.tolist(),
+            busy=np.rint(100 * np.minimum(bars.busy / (bars.end - bars.start), 1.0)).astype(np.int64).tolist(),
+            critical=bars.critical.astype(np.int64).tolist(),
+        ),
     }
     return StepTimeline(
         key,
@@ -126,6 +131,13 @@ def step_timeline(
         AXIS_PIXELS + rows_drawn * row_pixels + len(lanes) * GAP_PIXELS,
         embedded(data),
     )
+
+
+def bar_columns(*, start: Sequence[int], **others: Sequence[int]) -> dict[str, Any]:
+    """Columns of bars as the page has them: starts from one bar to the next, and runs where they are shorter."""
+    short = {name: runs(values) for name, values in others.items()}
+    plain = {name: values for name, values in others.items() if len(short[name]) >= len(values)}
+    return {**plain, "steps": steps(start), "runs": {name: short[name] for name in others if name not in plain}}
 
 
 def representatives(run: Ran, groups: RankGroups) -> tuple[Ints, list[str]]:
@@ -188,7 +200,7 @@ def _look_of_operation(run: Ran, looks: list[str]) -> Ints:
     return look
 
 
-def _bars(run: Ran, chosen: Ints, looks: list[str]) -> tuple[Bars, float]:
+def _bars(run: Ran, chosen: Ints, looks: list[str], most: int) -> tuple[Bars, float]:
     """The operations of the chosen GPUs, merged as little as needed, and how far apart merged ones may be."""
     number = np.full(run.step.ranks, -1)
     number[chosen] = np.arange(len(chosen))
@@ -206,7 +218,7 @@ def _bars(run: Ran, chosen: Ints, looks: list[str]) -> tuple[Bars, float]:
         look[operation[order]], on_path[operation[order]],
     )  # fmt: skip
     tolerance, whole = 0.0, bars
-    while len(bars.start) > MOST_BARS and tolerance < run.makespan:
+    while len(bars.start) > most and tolerance < run.makespan:
         tolerance = max(tolerance * 2, FINEST * run.makespan)
         bars = _merged(whole, tolerance, of_one_look=tolerance < COARSE * run.makespan)
     return bars, tolerance

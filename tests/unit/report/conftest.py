@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -54,12 +55,25 @@ class Page(HTMLParser):
         found: list[dict[str, Any]] = json.loads(self.scripts[f"{key}-figures"])
         return found
 
+    def bars(self, key: str = "timeline") -> dict[str, Any]:
+        """The columns of a timeline, spread as `timeline.js` does it."""
+        return spread(self.scripts[f"{key}-bars"])
+
     def traces(self, key: str, name: str, view: int = 0) -> list[dict[str, Any]]:
         return [trace for trace in self.figures(key)[view]["data"] if trace.get("name") == name]
 
     @property
     def figure_keys(self) -> list[str]:
         return [name.removesuffix("-figures") for name in self.scripts if name.endswith("-figures")]
+
+
+def spread(text: str) -> dict[str, Any]:
+    """A timeline with its starts, and with a value per bar in every column."""
+    data: dict[str, Any] = json.loads(text)
+    for name, runs in data.pop("runs").items():
+        data[name] = [value for value, many in zip(runs[::2], runs[1::2], strict=True) for _ in range(many)]
+    data["start"] = list(accumulate(data.pop("steps")))
+    return data
 
 
 def _read(html: str) -> Page:
@@ -83,6 +97,11 @@ def _strings(value: Any) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def read_page():
     return _read
+
+
+@pytest.fixture(scope="session")
+def spread_bars():
+    return spread
 
 
 @pytest.fixture(scope="session")

@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from ropewalk.report.cluster import cluster_page, lead, policy_rows, waiting_rows
-from ropewalk.report.cluster_charts import MOST_POINTS, cumulative, means_chart, policy_colours, sampled
-from ropewalk.report.cluster_map import Rectangle, rectangles, window
+from ropewalk.report.cluster_charts import (
+    MOST_POINTS,
+    cumulative,
+    means_chart,
+    points_per_curve,
+    policy_colours,
+    sampled,
+)
+from ropewalk.report.cluster_map import MOST_BYTES, Rectangle, held, rectangles, window
 from ropewalk.report.cluster_verdict import against_common, group_rows, headline
 from ropewalk.report.cluster_words import duration, reason
 from ropewalk.report.colours import DARK_OF_LIGHT
@@ -138,15 +145,58 @@ def test_the_map_shows_spines_only_where_jobs_have_links_of_their_own(found, rea
     assert [name[:3] for name in views["ocs-vclos"]["bands"][4:]] == ["ocs"] * 4
     for view in views.values():
         assert len(view["jobs"]) == 5
-        assert all(rectangle[2] <= view["sizes"][rectangle[0]] for rectangle in view["rect"])
+        for _, _, _, *places in view["held"]:
+            for at in range(0, len(places), 4):
+                first, bands, _, high = places[at : at + 4]
+                assert all(high <= size for size in view["sizes"][first : first + bands])
 
 
-def test_of_too_many_rectangles_the_beginning_is_drawn(monkeypatch):
-    monkeypatch.setattr("ropewalk.report.cluster_map.MOST_RECTANGLES", 3)
-    many = [Rectangle(0, 0, 1, float(at), at + 1.0, at) for at in range(10)]
-    begin, end, kept = window(many)
+def test_the_map_has_every_rectangle_that_jobs_hold(found, read_page):
+    page = read_page(cluster_page(of_one(found)))
+    for (policy, run), view in zip(found.runs, json.loads(page.scripts["map-data"])["views"], strict=True):
+        drawn = [
+            (band, low, high, start, end, job)
+            for start, end, job, *places in view["held"]
+            for at in range(0, len(places), 4)
+            for first, bands, low, high in [places[at : at + 4]]
+            for band in range(first, first + bands)
+        ]
+        asked = [
+            (one.band, one.low, one.high, round(one.start_s, 3), round(one.end_s, 3), one.job)
+            for one in rectangles(policy.plant(SMALL), run.jobs)
+        ]
+        assert sorted(drawn) == sorted(asked)
+
+
+def test_of_too_many_rectangles_the_beginning_is_drawn():
+    many = held(Rectangle(0, 0, 1, float(at), at + 1.0, at) for at in range(10))
+    about = [f"job {at}" for at in range(10)]
+    row, said = len("[0.0,1.0,0,0,1,0,1],"), len('"job 0",0,')
+    begin, end, kept = window(many, about, 3 * (row + said))
     assert (begin, end, len(kept)) == (0.0, 3.0, 3)
-    assert window([]) == (0.0, 1.0, [])
+    assert window(many, about, 10_000) == (0.0, 10.0, many)
+    assert window([], [], 0) == (0.0, 1.0, [])
+
+
+def test_what_starts_at_once_is_drawn_whatever_room_there_is():
+    together = held(Rectangle(at, 0, 1, 5.0, 7.0 + at, at) for at in range(4))
+    assert window(together, ["a job"] * 4, 1) == (5.0, 10.0, together)
+
+
+def test_a_long_trace_under_many_policies_has_a_page_of_less_than_a_megabyte(read_page):
+    sizes = np.random.default_rng(7).choice([1, 2, 4, 8], 600).tolist()
+    jobs = [Job(f"job-{number}", gpus, 8.0 * number, 20, CHATTY) for number, gpus in enumerate(sizes)]
+    policies = policies_named(("vclos", "laas"), None, compare=True, placement=("packed", "random", "volcano"))
+    study = answer(ClusterQuestion(SMALL, jobs, policies, Conditions(), trace="long.csv"))
+    assert len(study.runs) > 8
+    page = cluster_page(of_one(study))
+    assert len(page.encode()) < 1_000_000
+    read = read_page(page)
+    assert 0.9 * MOST_BYTES < len(read.scripts["map-data"].encode()) < 1.1 * MOST_BYTES
+    assert "A page has room for the beginning of this trace only: " in read.text
+    most = points_per_curve(len(study.runs))
+    for key in ("distribution", "over-time"):
+        assert max(len(trace["x"]) for figure in read.figures(key) for trace in figure["data"]) == most
 
 
 def test_the_headline_names_the_best_that_anybody_can_have_and_the_next(found):
@@ -206,12 +256,12 @@ def test_the_same_study_gives_the_same_bytes_and_names_are_only_text():
 
 
 def test_curves_keep_their_ends_and_means():
-    times, part = cumulative(np.arange(5000.0))
+    times, part = cumulative(np.arange(5000.0), MOST_POINTS)
     assert len(times) == MOST_POINTS
     assert (times[0], times[-1], part[-1]) == (0.0, 4999.0, 1.0)
     steps = np.array([4, 0, 2, 0])
     curves = Curves(np.array([0.0, 10.0, 20.0, 40.0]), steps, steps, steps)
-    assert sampled(curves, steps.astype(float), 0.0, 40.0).mean() == pytest.approx((40 + 0 + 40) / 40)
+    assert sampled(curves, steps.astype(float), np.linspace(0.0, 40.0, 251)).mean() == pytest.approx((40 + 0 + 40) / 40)
 
 
 def test_times_and_reasons_are_said_as_people_say_them():

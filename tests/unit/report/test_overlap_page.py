@@ -1,6 +1,5 @@
 """The page of an order of communication: what it says, what it draws, and that names stay text."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -38,7 +37,7 @@ def asked(tmp_path):
 
 
 def bars(page, key):
-    return json.loads(page.scripts[f"{key}-bars"])
+    return page.bars(key)
 
 
 def test_before_and_after_are_drawn_to_one_scale(asked, read_page):

@@ -1,7 +1,5 @@
 """The page of a pipeline: what it says, what it draws, and that names stay text."""
 
-import json
-
 import pytest
 
 from ropewalk.pipeline.links import Machines
@@ -27,7 +25,7 @@ def answered(name="tiny", schedules=("1f1b", "gpipe"), machines=None, **terms):
 
 
 def bars(page, key):
-    return json.loads(page.scripts[f"{key}-bars"])
+    return page.bars(key)
 
 
 def test_the_page_draws_every_pass_and_transfer_of_the_timetable(read_page):

@@ -1,7 +1,7 @@
 """The page of a training step: the right words, the right bars, and no more of them than a browser can draw."""
 
-import json
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +9,7 @@ from tiny_steps import BANDWIDTH, pipeline_step, run_step
 
 from ropewalk.fabric import Dgx
 from ropewalk.report import colours
+from ropewalk.report import step as report_step
 from ropewalk.report import step_timeline as drawn
 from ropewalk.report.link_spread import link_kinds
 from ropewalk.report.rank_groups import by_likeness, by_stage, rank_groups
@@ -28,7 +29,7 @@ def page_of(run, **options):
 
 
 def bars(page):
-    return json.loads(page.scripts["timeline-bars"])
+    return page.bars()
 
 
 def half_exposed():
@@ -157,7 +158,7 @@ def test_forward_and_backward_have_colours_of_their_own(read_page):
 
 
 def test_a_step_of_very_many_operations_is_merged_and_says_so(read_page, monkeypatch):
-    monkeypatch.setattr(drawn, "MOST_BARS", 50)
+    monkeypatch.setattr(report_step, "step_timeline", partial(drawn.step_timeline, most=50))
     run = run_step(pipeline_step(micro_batches=40))
     page = read_page(page_of(run))
     found = bars(page)
@@ -166,10 +167,9 @@ def test_a_step_of_very_many_operations_is_merged_and_says_so(read_page, monkeyp
     assert "are drawn as one bar" in page.text
 
 
-def test_merged_bars_cover_their_operations(monkeypatch):
-    monkeypatch.setattr(drawn, "MOST_BARS", 30)
+def test_merged_bars_cover_their_operations():
     run = run_step(pipeline_step(micro_batches=20))
-    merged, tolerance = drawn._bars(run, np.array([0]), drawn._looks(run))
+    merged, tolerance = drawn._bars(run, np.array([0]), drawn._looks(run), 30)
     mine = run.occupied.rank == 0
     assert merged.start.min() == run.occupied.start[mine].min()
     assert merged.end.max() == run.occupied.end[mine].max()
@@ -268,3 +268,11 @@ def test_an_empty_step_has_a_page(read_page):
     page = read_page(page_of(run_step(StepSketch(2, STREAMS).step())))
     assert "Nothing in this step takes any time." in page.text
     assert page.count("canvas") == 0
+
+
+def test_a_timeline_of_very_many_operations_leaves_room_on_a_page_of_a_megabyte(spread_bars):
+    run = run_step(pipeline_step(stages=4, tensor=1, micro_batches=1500))
+    timeline = drawn.step_timeline(run, by_stage(np.arange(4)), span_s=1e4)
+    count = len(spread_bars(str(timeline.json))["start"])
+    assert 10_000 < count <= drawn.MOST_BARS
+    assert len(str(timeline.json)) < 25 * count

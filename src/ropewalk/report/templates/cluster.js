@@ -12,6 +12,17 @@
     const canvas = figure.querySelector("canvas");
     const tip = figure.querySelector(".tip");
     const { views, palette, axis } = JSON.parse(figure.querySelector("script").textContent);
+    // A job holds the same places of bands that follow each other: a rectangle each.
+    for (const view of views) {
+      view.rect = view.held.flatMap(([start, end, job, ...places]) => {
+        const found = [];
+        for (let at = 0; at < places.length; at += 4) {
+          const [first, bands, low, high] = places.slice(at, at + 4);
+          for (let band = first; band < first + bands; band++) found.push([band, low, high, start, end, job]);
+        }
+        return found;
+      });
+    }
     let data = views[0];
     let marked = -1;
     const SPACE = 20;

@@ -13,6 +13,11 @@
     const tip = figure.querySelector(".tip");
     const data = JSON.parse(figure.querySelector("script").textContent);
     const { axis, row: rowHeight, gap } = data.pixels;
+    for (const [name, runs] of Object.entries(data.runs)) {
+      data[name] = runs.flatMap((value, at) => (at % 2 ? [] : Array(runs[at + 1]).fill(value)));
+    }
+    let begin = 0;
+    data.start = data.steps.map((step) => (begin += step));
     const bars = data.start.length;
     const hidden = new Set();
     const tops = [];
