@@ -41,7 +41,7 @@ FOR_WHEELS = (
     "simulate alexnet --gpus 4 --gpus-per-server 1 --fabric switch --level auto",
     "plan dlrm --servers 8 --degree 4 --bandwidth 100Gbps --compare all",
     "plan resnet50 --cluster 1x4 --plan plan.json",
-    "simulate plan.json --level packet",
+    "simulate resnet50 --cluster 1x4 --level packet",
     "fabric torus:4x4",
     "collective allgather torus:4x4",
     "collective allreduce dgx-a100:2 --method best-ring",
@@ -56,15 +56,19 @@ FOR_WHEELS = (
     "expect 2x8 --device a100 --nics 4 -b 1MiB -e 1GiB -f 16",
     "expect 1x8 --device v100 --fabric dgx-1v -b 1MiB -e 1MiB",
     "cost gpt2",
-    "cluster replay jobs.csv --fabric leaf-spine:4x8x8 --isolate vclos,ocs-vclos,laas --seeds 1",
-    "cluster replay jobs.csv --fabric leaf-spine:4x8x8 --routing adaptive,balanced,spray,cassini,crux --seeds 1",
-    "cluster replay jobs.csv --fabric leaf-spine:4x8x8 --placement random,slurm-tree,volcano --seeds 1",
-    "cluster snapshot jobs.csv --fabric leaf-spine:4x8x8 --at 100s",
+    "cluster replay jobs.csv --fabric leaf-spine:4x8x8 --isolate vclos,ocs-vclos,laas --seeds 1 --mix published",
+    "cluster replay jobs.csv --fabric leaf-spine:4x8x8 --routing adaptive,balanced,spray --seeds 1 --mix published",
+    "cluster replay jobs.csv --fabric leaf-spine:4x8x8 --routing cassini,crux --seeds 1 --mix published",
+    "cluster replay jobs.csv --fabric leaf-spine:4x8x8 --placement random,slurm-tree,volcano --seeds 1 --mix published",
+    "cluster snapshot jobs.csv --fabric leaf-spine:4x8x8 --at 100s --mix published",
     "cluster allocate --fabric leaf-spine:4x8x8 --gpus 16",
-    "cluster explain second jobs.csv --fabric leaf-spine:4x8x8",
+    "cluster explain jobs.csv --job second --fabric leaf-spine:4x8x8 --mix published",
     "cluster submit first --gpus 16 --state live.json --fabric leaf-spine:4x8x8",
 )
-"""Further questions whose kernels a wheel brings, so that the first answer of an installation waits for no compiler."""
+"""Further questions whose kernels a wheel brings, so that the first answer of an installation waits for no compiler.
+
+None reads what another one writes: they are asked side by side.
+"""
 SUBJECTS = tuple(dict.fromkeys(subject for uses in QUESTIONS.values() for subject in uses))
 SUBJECT = typer.Argument(
     None, metavar="[SUBJECT]…", help=f"Only the kernels for these: {', '.join(SUBJECTS)}.  [default: all]"
