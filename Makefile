@@ -71,7 +71,8 @@ bench: setup ## speed against peers and growth; minutes
 	$(BIN)/python benchmarks/run_all.py
 
 docs: .venv/.docs ## the documentation as a site in site/
-	$(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "site/index.html; with search: $(BIN)/python -m http.server --directory site"
 
 .venv/.docs: .venv/.ready requirements/constraints.txt
 	$(PIP) install --no-compile --constraint requirements/constraints.txt --editable '.[docs]'
