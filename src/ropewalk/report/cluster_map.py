@@ -2,7 +2,7 @@
 
 A leaf is a band whose height are its GPUs, a spine one whose height are the leafs it has links to. GPUs and reserved
 links belong to one job at a time, so rectangles never cover each other. Jobs that cross leafs have colours, those
-inside one leaf are grey.
+inside one leaf, or one unit of rails, are grey.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def cluster_map(study: ClusterStudy) -> ClusterMap:
         "map",
         tuple(policy.name for policy in study.policies),
         (
-            Swatch("inside one leaf", GREY),
+            Swatch(f"inside one {_home(study.plant)}", GREY),
             *(Swatch("", colour) for colour in palette.SERIES[:-1]),
-            Swatch("across leafs, one colour per job", palette.SERIES[-1]),
+            Swatch(f"across {_home(study.plant)}s, one colour per job", palette.SERIES[-1]),
         ),
         height,
         "Each band is a leaf with its GPUs, or a spine or core with its links to the switches below; empty space is "
@@ -98,7 +98,7 @@ def _view(policy: Policy, plant: Plant, run: Timeline, room: int) -> dict[str, A
     leafs, spines = min(plant.leafs, MOST_BANDS), min(_bands(plant)[1], MOST_BANDS)
     drawn = (rectangle for rectangle in rectangles(plant, run.jobs) if _is_drawn(rectangle, plant, leafs, spines))
     found = held(replace(one, band=one.band - plant.leafs + leafs) if one.band >= plant.leafs else one for one in drawn)
-    about = [_about(job) for job in run.jobs]
+    about = [_about(job, _home(plant)) for job in run.jobs]
     begin, end, kept = window(found, about, room)
     links = any(place[0] + place[1] > leafs for one in kept for place in one.places)
     shown_spines = spines if links else 0
@@ -264,8 +264,13 @@ def _look(number: int, job: JobRecord) -> int:
     return 0 if not job.allocation.crosses else 1 + number % len(palette.SERIES)
 
 
-def _about(job: JobRecord) -> str:
-    where = f"{len(job.allocation.leafs)} leafs" if job.allocation.crosses else "one leaf"
+def _home(plant: Plant) -> str:
+    """What a job stays in that needs no links between switches: with rails, a unit has a leaf for each of them."""
+    return "leaf" if plant.rails == 1 else "unit"
+
+
+def _about(job: JobRecord, home: str) -> str:
+    where = f"{len(job.allocation.leafs)} leafs" if job.allocation.crosses else f"one {home}"
     again = f" in {len(job.stretches)} places" if job.restarts else ""
     return f"{job.name}: {job.gpus} GPUs on {where}, waited {duration(job.jwt_s)}, ran {duration(job.jrt_s)}{again}"
 

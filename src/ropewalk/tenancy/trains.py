@@ -118,13 +118,14 @@ def refuse_unknown(jobs: Iterable[TraceJob]) -> None:
 def nearest(name: str) -> list[str]:
     """Names of models that come near to one that is not known.
 
-    >>> nearest("brt-large")[0]
-    'bert-large'
+    >>> nearest("brt-large")[0], nearest("mixtrl")
+    ('bert-large', ['mixtral-8x7b'])
     """
-    from ropewalk.workload.zoo import ZOO
+    from ropewalk.workload.zoo import plain, spellings
 
-    known = (*ZOO, *SHARES, *EXPERT_SHARES, *RELATIVES)
-    return get_close_matches(name.lower(), known, n=MOST_NEAR, cutoff=0.7)
+    known = {plain(one): one for one in (*SHARES, *EXPERT_SHARES, *RELATIVES)} | spellings()
+    near = get_close_matches(plain(name), known, n=MOST_NEAR, cutoff=0.7)
+    return list(dict.fromkeys(known[one] for one in near))
 
 
 @lru_cache(maxsize=1024)

@@ -47,7 +47,12 @@ def test_what_a_job_says_decides_where_its_communication_comes_from(more: dict[s
 def test_unknown_names_are_refused_together_with_those_that_come_near() -> None:
     with pytest.raises(ClusterError) as told:
         jobs_of([job(model="brt-large"), job("b", model="brt-large"), job("c", model="mixtrall")], WHERE)
-    for part in ("2 jobs name 'brt-large'", "did you mean bert-large", "1 job names 'mixtrall'", "mixtral"):
+    for part in (
+        "2 jobs name 'brt-large'",
+        "did you mean bert-large",
+        "1 job names 'mixtrall'",
+        "did you mean mixtral-8x7b",
+    ):
         assert part in str(told.value)
 
 

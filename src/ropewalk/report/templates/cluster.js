@@ -47,7 +47,10 @@
         paper.fillText(name, look.gutter - 8, top(band) + data.pixels / 2);
       });
       const room = look.room();
-      const step = STEPS.find((size) => size >= room) ?? room;
+      const wide = STEPS.findIndex((size) => size >= room);
+      const marks = (size) => Math.floor(look.view[1] / size) - Math.ceil(look.view[0] / size) + 1;
+      // One mark says little about time: a shorter step has room for two where labels are narrow.
+      const step = STEPS[wide > 0 && marks(STEPS[wide]) < 2 ? wide - 1 : wide] ?? room;
       paper.textAlign = "center";
       for (let at = Math.ceil(look.view[0] / step) * step; at <= look.view[1]; at += step) {
         look.drawMark(at === 0 ? "0" : written(at), at, axis, data.height - 8);

@@ -182,13 +182,14 @@ ALIASES = {
 """Other names for the same model. Besides, hyphens, underscores and capitals make no difference."""
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """A name without what makes no difference: capitals, hyphens, underscores and spaces."""
     return name.lower().replace("-", "").replace("_", "").replace(" ", "")
 
 
-def _found() -> dict[str, str]:
+def spellings() -> dict[str, str]:
     """Names as people may write them, to those of the table."""
-    return {_plain(name): target for name, target in ALIASES.items()} | {_plain(name): name for name in ZOO}
+    return {plain(name): target for name, target in ALIASES.items()} | {plain(name): name for name in ZOO}
 
 
 def find(name: str) -> ZooEntry:
@@ -197,15 +198,15 @@ def find(name: str) -> ZooEntry:
     >>> find("ResNet_50").name, find("llama-2-7b").name, find("gpt2-small").name
     ('resnet50', 'llama2-7b', 'gpt2')
     """
-    found = _found()
-    if _plain(name) not in found:
-        near = get_close_matches(_plain(name), found, 3)
+    found = spellings()
+    if plain(name) not in found:
+        near = get_close_matches(plain(name), found, 3)
         meant = f"did you mean {' or '.join(dict.fromkeys(found[one] for one in near))}? " if near else ""
         raise WorkloadError(
             f"model {name!r} is not in the zoo: {meant}give a name of `ropewalk list models`, or any size as "
             f"gpt:layers=24,hidden=2304,heads=24 (also {', '.join(style for style in STYLES if style != 'gpt')})"
         )
-    return ZOO[found[_plain(name)]]
+    return ZOO[found[plain(name)]]
 
 
 def build(name: str, batch: int, sequence: int | None = None, **options: object) -> Workload:
@@ -214,9 +215,9 @@ def build(name: str, batch: int, sequence: int | None = None, **options: object)
     >>> build("gpt2", batch=1).parameters()
     124439808
     """
-    plain, _, listed = name.partition(":")
+    bare, _, listed = name.partition(":")
     given = dict(_pairs(name, listed)) if listed else {}
-    return find(plain).build(batch, sequence, given | options)
+    return find(bare).build(batch, sequence, given | options)
 
 
 def family_of(name: str) -> TransformerFamily | None:
@@ -225,8 +226,8 @@ def family_of(name: str) -> TransformerFamily | None:
     >>> family_of("llama3-8b:layers=4").shape.layers
     4
     """
-    plain, _, listed = name.partition(":")
-    found = find(plain)
+    bare, _, listed = name.partition(":")
+    found = find(bare)
     return found.sized(dict(_pairs(name, listed)) if listed else {}) if isinstance(found, TransformerEntry) else None
 
 
