@@ -103,6 +103,7 @@ def _question(
         credit_bytes=order.credit_bytes,
         tune=order.tune,
         seed=order.seed,
+        through=network.collectives,
     )
 
 

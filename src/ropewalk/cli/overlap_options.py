@@ -10,6 +10,7 @@ import typer
 
 from ropewalk import units
 from ropewalk.cli import step_options
+from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.screen import require_outputs
 from ropewalk.cli.step_outputs import FILES, PlanOutputs
 from ropewalk.errors import InputError
@@ -40,6 +41,13 @@ TUNE = typer.Option(
     rich_help_panel=ORDER,
 )
 SEED = typer.Option(0, min=0, help="Seed of --tune.", rich_help_panel=ORDER)
+THROUGH = typer.Option(
+    None,
+    metavar="NAMES",
+    help="Stream the gradients through these collectives on the fabric (comma-separated), such as "
+    "ring,halving-doubling,hips,forest,topoadopt,in-network (switches add).  [default: with --page, all that apply]",
+    rich_help_panel=NETWORK,
+)
 SIMULATE = typer.Option(
     True, "--simulate/--no-simulate", help="Simulate every method on the fabric, or only estimate it.",
     rich_help_panel=NETWORK,
@@ -91,6 +99,12 @@ class OverlapNetworkOptions:
     simulate: bool
     routing: str
     level: str
+    through: str | None
+
+    @property
+    def collectives(self) -> tuple[str, ...]:
+        """What gradients are streamed through."""
+        return () if self.through is None else not_empty(split(self.through), "--through")
 
 
 @dataclass(frozen=True)

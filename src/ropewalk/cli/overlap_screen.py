@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ropewalk.overlap.answer import OverlapAnswer
+    from ropewalk.overlap.fabric_streams import FabricStream
     from ropewalk.overlap.stream_plan import StreamPlan
 
 MOST_GROUPS = 6
@@ -42,6 +43,8 @@ def print_answer(found: OverlapAnswer, page: Path | None) -> None:
         say(line, soft_wrap=True)
     if found.streams is not None:
         _print_streams(found.streams)
+    if found.question.through:
+        _print_through(found.fabric_streams)
     say(f"costs: {found.tensors.source}", soft_wrap=True)
     say(f"interval: {found.expected.said()}", soft_wrap=True)
     for note in found.notes:
@@ -69,6 +72,26 @@ def _print_streams(plan: StreamPlan) -> None:
     ]  # fmt: skip
     say(_columns((("scheme", "left"), ("step", "right"), ("vs. bound", "right"), ("operations", "right")), rows))
     say(MODEL, soft_wrap=True)
+
+
+def _print_through(streams: Sequence[FabricStream]) -> None:
+    """The gradients through each collective that was asked for."""
+    say = console().print
+    say(
+        "\nall gradients as one buffer on the fabric, without concurrent compute, first layer first",
+        style="bold",
+        soft_wrap=True,
+    )
+    heads: list[tuple[str, Literal["left", "right"]]] = [
+        (name, "left" if name == "collective" else "right")
+        for name in ("collective", "whole", "streamed", "gain", "first layers", "apart")
+    ]
+    rows = [
+        (row.collective, units.show_seconds(row.whole_s), units.show_seconds(row.streamed_s), f"{100 * row.gain:.1f} %",
+         units.show_seconds(row.complete_s[0]), str(row.apart))
+        for row in streams
+    ]  # fmt: skip
+    say(_columns(heads, rows))
 
 
 def _groups(found: OverlapAnswer) -> list[str]:

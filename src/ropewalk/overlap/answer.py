@@ -97,7 +97,9 @@ class OverlapAnswer:
             return []
         costs = self.question.use.transport
         start_up_s = 0.0 if costs is None else costs.round_across_s
-        return fabric_streams(self.tensors, self.question.cluster.fabric(), start_up_s, self.link.mixer)
+        return fabric_streams(
+            self.tensors, self.question.cluster.fabric(), start_up_s, self.link.mixer, self.question.through
+        )
 
     def bound_in_words(self) -> str:
         """Which of the bounds is the largest."""
@@ -139,7 +141,9 @@ class OverlapAnswer:
 
     def as_json(self) -> dict[str, Any]:
         """The answer in plain types, with the keys that scripts rely on."""
-        return self.ways_as_json() | {"streams": None if self.streams is None else streams_as_json(self.streams)}
+        through = [one.as_json() for one in self.fabric_streams] if self.question.through else None
+        streams = None if self.streams is None else streams_as_json(self.streams)
+        return self.ways_as_json() | {"streams": streams, "through": through}
 
     def ways_as_json(self) -> dict[str, Any]:
         """The same without streams, which are searched when they are asked for."""

@@ -9,6 +9,7 @@ from ropewalk.device.pricer import pricer
 from ropewalk.errors import Findings, StrategyError
 from ropewalk.fabric.interconnect import gpu_in
 from ropewalk.hardware import Cluster, read_cluster
+from ropewalk.overlap.fabric_streams import refusal
 from ropewalk.overlap.link import ExchangeKind, Link, server_link
 from ropewalk.overlap.simulated import measured_link
 from ropewalk.overlap.tensors import Tensors, tensors_of
@@ -52,6 +53,8 @@ class OverlapQuestion:
     tune: bool = False
     """Search by Bayesian optimisation, as one would on a real cluster, instead of over the whole grid."""
     seed: int = 0
+    through: tuple[str, ...] = ()
+    """Collectives that the gradients are streamed through on the fabric; those that apply of a few unless named."""
 
     def __post_init__(self) -> None:
         findings = Findings(StrategyError, "overlap")
@@ -63,6 +66,12 @@ class OverlapQuestion:
             findings.add("an all-reduce has no parameter servers: leave them out, or synchronise with ps")
         if self.tune and self.partition_bytes is not None and self.credit_bytes is not None:
             findings.add("partition and credit are both given: leave one of them out to tune it, or do not tune")
+        if self.through and self.sync is not ExchangeKind.ALL_REDUCE:
+            findings.add("parameter servers stream through no collective: leave --through out")
+        elif self.through:
+            for name in self.through:
+                if (why := refusal(name, self.cluster.fabric())) is not None:
+                    findings.add(why)
         findings.raise_if_any()
 
     @property

@@ -96,8 +96,7 @@ def check_question(question: SyncQuestion, findings: Findings) -> None:
     if question.mixer.place is MixPlace.NETWORK:
         findings.add(
             "these all-reduces reduce on ranks, not in switches: leave network out, as in --mix 5GB/s, or use "
-            "`ropewalk "
-            "collective --in-network`"
+            "`ropewalk collective --in-network`"
         )
     if question.start_up_s > LONGEST_WAIT:
         findings.add(f"a start-up of {show_seconds(question.start_up_s)} is out of range: write it like 10us")

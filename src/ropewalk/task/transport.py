@@ -49,7 +49,10 @@ class Transport:
             if not getattr(self, name) > 0:
                 findings.add(f"{name} is {getattr(self, name)}: give bytes/s above 0, or leave it out for no cap")
         if self.mixer.place is MixPlace.NETWORK:
-            findings.add("these collectives reduce on ranks, not in switches: reduce on gpu or cpu")
+            findings.add(
+                "these collectives reduce on ranks, not in switches: leave network out, as in --mix 5GB/s, or use "
+                "`ropewalk collective --in-network` or `ropewalk overlap --through in-network`"
+            )
         findings.raise_if_any()
 
     def on(self, arriving: float, mode: str) -> Transport:

@@ -41,7 +41,7 @@ def test_a_sync_table_says_who_adds_up():
     ("arguments", "part"),
     [
         ((*RING, "--mix", "cpu"), "--mix cpu:5GB/s"),
-        ((*RING, "--mix", "network:5GB/s"), "gpu or cpu"),
+        ((*RING, "--mix", "network:5GB/s"), "overlap --through in-network"),
         ((*RING, "--mix", "fast"), "5GB/s"),
         ((*RING, "--reduce", "5GB/s"), "--mix 5GB/s"),
         (("sync", "--mix", "gpu"), "write --mix gpu:5GB/s"),

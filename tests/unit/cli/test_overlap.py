@@ -35,6 +35,22 @@ def test_an_order_comes_as_json_and_as_a_page(tmp_path, run):
     assert page.stat().st_size > 100_000
 
 
+def test_gradients_stream_through_the_collectives_that_are_named(tmp_path, run):
+    names = "ring,halving-doubling,hips,forest,topoadopt,in-network"
+    asked = (write_profile(tmp_path), *SLOW, "--mix", "5GB/s", "--through")
+    answer = run(*asked, names, "--json")
+    assert answer.code == 0, answer.stderr
+    through = json.loads(answer.stdout)["through"]
+    assert {one["collective"] for one in through} == set(names.split(","))
+    assert [one["streamed_s"] for one in through] == sorted(one["streamed_s"] for one in through)
+    assert all(one["complete_s"][0] <= max(one["complete_s"]) == one["streamed_s"] for one in through)
+    told = run(*asked, "in-network")
+    assert "in-network" in told.stdout.partition("all gradients as one buffer on the fabric")[2]
+    refused = run(*asked, "forests")
+    assert refused.code == 2
+    assert "did you mean forest?" in refused.stderr
+
+
 def test_the_estimate_agrees_with_the_simulation_where_no_update_is_in_the_way(tmp_path, run):
     answer = run(write_profile(tmp_path), *SLOW, "--optimiser", "none", "--json")
     assert answer.code == 0, answer.stderr
