@@ -85,6 +85,20 @@ def _as_utf_8(text: str) -> bytes:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
 
 
+_written = 0
+
+
+def note_written() -> None:
+    """A file or a folder has taken its place: a command that is stopped from now on leaves something behind."""
+    global _written
+    _written += 1
+
+
+def has_written() -> bool:
+    """Has this process written a file of its user's?"""
+    return _written > 0
+
+
 def write_whole(path: str | Path, content: str | bytes) -> None:
     """Write a file through a temporary neighbour that takes its place when it is complete."""
     target = _place_for(path)
@@ -92,6 +106,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
     try:
         if is_there(target) and not is_file(target) and not is_folder(target):
             target.write_bytes(data)  # a pipe or a terminal cannot be replaced, only written to
+            note_written()
             return
         temporary = _beside(target)
         try:
@@ -100,6 +115,7 @@ def write_whole(path: str | Path, content: str | bytes) -> None:
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(temporary, target)
+            note_written()
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as problem:

@@ -15,6 +15,7 @@ import typer
 
 from ropewalk import __version__
 from ropewalk.cli.commands import COMMANDS
+from ropewalk.cli.interrupt import STOPPED, say_stopped, times_said
 from ropewalk.cli.later import HELP, MARKUP, group_of
 from ropewalk.errors import InputError, RopewalkError
 
@@ -59,10 +60,16 @@ def run(words: list[str]) -> int:
     _write_what_the_terminal_has()
     if os.environ.get("COLUMNS") == "0":  # a terminal that does not know its width; tables of no columns are empty
         del os.environ["COLUMNS"]
+    said_before = times_said()
     try:
         app(args=words, prog_name="ropewalk", standalone_mode=True)
     except SystemExit as end:
+        if end.code == STOPPED and times_said() == said_before:  # outside of progress bars Typer says nothing
+            say_stopped()
         return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except KeyboardInterrupt:
+        say_stopped()
+        return STOPPED
     except InputError as error:
         _complain(error)
         return 2

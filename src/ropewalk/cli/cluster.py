@@ -73,7 +73,7 @@ def replay_command(
         )  # fmt: skip
 
     conditions_of(replay, plant)
-    stopped = "nothing was written" if resume is None else f"the same command continues from {resume}"
+    stopped = None if resume is None else f"the same command continues from {resume}"
     with shown_progress("reading jobs", stopped) as progress:
         chosen = range(replay.seed, replay.seed + seeds.seeds)
         found = compare(ask, chosen, apart=seeds.apart, progress=progress, checkpoint=resume)

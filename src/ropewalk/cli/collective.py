@@ -139,8 +139,7 @@ def _answered(question: CollectiveQuestion, runs: CollectiveRunOptions) -> tuple
     """The answer, its files written and its schedule run where that was asked for."""
     from ropewalk.synthesis import answer
 
-    stopped = "files that were written before are whole" if runs.export else "nothing was written"
-    with shown_progress(when_stopped=stopped) as progress:
+    with shown_progress() as progress:
         found = answer(question, progress)
         if runs.export:
             progress(0, None, "writing files")

@@ -14,10 +14,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import typer
+
+from ropewalk.files import has_written
+
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 AGAIN_S = 0.05
+STOPPED = 130
+"""The exit code of a command that Ctrl-C has stopped."""
+_times_said = 0
+
+
+def say_stopped(what_is_left: str | None = None) -> None:
+    """Say that the command was stopped, and what it leaves behind."""
+    global _times_said
+    usual = "files that were named before are complete" if has_written() else "nothing was written"
+    typer.echo(f"ropewalk: stopped; {what_is_left or usual}", err=True)
+    _times_said += 1
+
+
+def times_said() -> int:
+    """How often it was said in this process."""
+    return _times_said
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ropewalk.cli.interrupt import STOPPED, say_stopped
 from ropewalk.cli.lists import not_empty, split
 from ropewalk.cli.screen import JSON, PAGE, print_json, print_whole, require_outputs, shown_progress, write_page
 
@@ -21,8 +22,6 @@ REPEATS = typer.Option(
     None, help="Measured runs; one more run before them warms up the connections.  [default: 3, or 2 with --short]"
 )
 SEED = typer.Option(0, help="Seed of planners and of hashed routing.")
-STOPPED = 130
-"""The exit code of who was interrupted."""
 
 
 def suite_command(
@@ -58,7 +57,7 @@ def suite_command(
     else:
         _print(found)
     if found.stopped:
-        typer.echo("ropewalk: stopped; partial results are shown", err=True)
+        say_stopped("partial results are shown")
         raise typer.Exit(STOPPED)
     if found.wrong:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ropewalk.cli.interrupt import lasting_interrupts
+from ropewalk.cli.interrupt import STOPPED, lasting_interrupts, say_stopped
 from ropewalk.errors import InputError
 from ropewalk.interrupts import unwrapped_interrupts
 from ropewalk.progress import watched_by, watcher
@@ -73,7 +73,7 @@ def require_outputs(*paths: Path | None, read: Iterable[str | Path | None] = ())
 
 
 @contextmanager
-def progress_bar(when_stopped: str = "nothing was written") -> Iterator[Progress]:
+def progress_bar(when_stopped: str | None = None) -> Iterator[Progress]:
     """A bar on standard error that disappears when the work is done; silent where nobody watches."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -92,8 +92,8 @@ def progress_bar(when_stopped: str = "nothing was written") -> Iterator[Progress
                 yield bar
         except KeyboardInterrupt:
             bar.stop()
-            typer.echo(f"ropewalk: stopped; {when_stopped}", err=True)
-            raise typer.Exit(130) from None
+            say_stopped(when_stopped)
+            raise typer.Exit(STOPPED) from None
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def _compiling_is_said(bar: Progress) -> Iterator[None]:
 
 
 @contextmanager
-def shown_progress(first: str = "starting", when_stopped: str = "nothing was written") -> Iterator[Watched]:
+def shown_progress(first: str = "starting", when_stopped: str | None = None) -> Iterator[Watched]:
     """A bar for one study, as the callback that studies take."""
     with progress_bar(when_stopped) as bar:
         task = bar.add_task(first, total=None)

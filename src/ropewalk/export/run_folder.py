@@ -21,7 +21,7 @@ from ropewalk.export.readme import readme
 from ropewalk.export.slurm import ENVIRONMENT, LAUNCHER, batch_script, launch_script
 from ropewalk.export.torch_pipeline import compute_only
 from ropewalk.export.wiring import patch_csv, tables_csv
-from ropewalk.files import is_file, is_folder, real_path, require_writable, write_whole
+from ropewalk.files import is_file, is_folder, note_written, real_path, require_writable, write_whole
 from ropewalk.plans import Plan, write_plan
 from ropewalk.routing.listed import routes_listed
 from ropewalk.strategy.frameworks import FRAMEWORKS
@@ -41,14 +41,26 @@ def write_run_folder(plan: Plan, folder: Path) -> list[Path]:
     try:
         names = _fill(plan, made)
         made.chmod(0o777 & ~_umask())
-        if is_folder(target):
-            shutil.rmtree(target)
-        os.replace(made, target)
+        _take_place(made, target)
+        note_written()
     except OSError as problem:
         raise InputError(f"cannot write {folder}: {problem.strerror or problem}: choose another path") from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return [folder / name for name in names]
+
+
+def _take_place(made: Path, target: Path) -> None:
+    """The folder before is there until the new one is, also where somebody presses Ctrl-C in between."""
+    before = made.with_name(f"{made.name}.before")
+    try:
+        if is_folder(target):
+            os.replace(target, before)
+        os.replace(made, target)
+    finally:
+        if is_folder(before) and not is_folder(target):
+            os.replace(before, target)
+        shutil.rmtree(before, ignore_errors=True)
 
 
 def _umask() -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import ClusterError
 
 USUAL_LIMIT, MOST = 100, 1000
@@ -37,7 +38,7 @@ class ReceivedRequest:
         given = self.query.get(name)
         if given is None:
             return None
-        if not given.isascii() or not given.isdecimal() or len(given) > 18:
+        if not is_count(given):
             raise ClusterError(f"{name} is {given[:40]!r}: give a whole number")
         return int(given)
 

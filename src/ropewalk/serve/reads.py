@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.errors import ClusterError
 from ropewalk.serve import answers, projection
 from ropewalk.serve.asked import ReceivedRequest
@@ -169,6 +170,6 @@ def _number_of(text: str | None) -> int:
     if text is None:
         return 0
     number = text.removeprefix("j")
-    if not number.isascii() or not number.isdecimal() or len(number) > 18:
+    if not is_count(number):
         raise ClusterError(f"after is {text[:40]!r}: give the id of a job, such as j17")
     return int(number)

@@ -179,6 +179,37 @@ def test_ctrl_c_stops_with_a_word_and_writes_nothing(tmp_path):
     assert not page.exists()
 
 
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("ropewalk.sync.answer", "nothing was written"),  # in the bar of a study
+        ("ropewalk.sync.SyncQuestion", "nothing was written"),  # before it
+        ("typer.rich_utils.rich_format_error", "nothing was written"),  # while a mistake is shown
+        ("ropewalk.cli.sync.print_tables", "files that were named before are complete"),
+    ],
+)
+def test_ctrl_c_says_what_is_left_wherever_it_lands(tmp_path, where, said):
+    page = tmp_path / "page.html"
+    module, _, name = where.rpartition(".")
+    script = (
+        f"import os, signal, sys, ropewalk.sync, {module} as place\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def interrupted(*_, **__):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    signal.pause()\n"
+        f"place.{name} = interrupted\n"
+        "from ropewalk.cli import main\n"
+        "main()\n"
+    )
+    asked = ("--mistyped",) if "rich" in where else ("--physical", "ring:4", "--logical", "ring", "--level", "closed")
+    command = [sys.executable, "-c", script, "sync", *asked, "--page", str(page)]
+    stopped = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert stopped.returncode == 130
+    assert stopped.stderr.endswith(f"ropewalk: stopped; {said}\n")
+    assert stopped.stderr.count("stopped") == 1
+    assert page.exists() == ("named" in said)
+
+
 def test_fabric_saves_what_it_reads_back(tmp_path):
     saved = tmp_path / "torus.yaml"
     assert run("fabric", "torus:3x3", "--bandwidth", "40Gbps", "--save", saved).returncode == 0

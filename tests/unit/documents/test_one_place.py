@@ -45,10 +45,18 @@ ALLOWED = {
     "device/profile.py": "writes an archive",
     "compiled.py": "sources and compiled kernels of the package itself",
     "cli/blanks.py": "a file of the package itself",
+    "serve/rules/folder.py": "what a driver has written for a device; what is damaged is replaced",
+    "serve/slurm/files.py": "a file of the package itself",
+    "serve/kubernetes/files.py": "a file of the package itself",
+    "serve/store/backup.py": "a copy that it has just made",
+    "ui/pages.py": "a file of the package itself",
+    "ui/desk.py": "what a command of this process has written",
+    "ui/process.py": "what the kernel says of processes",
+    "ui/routes.py": "what a command of this process has written, checked by the shelf",
 }
 """Besides `documents`: what does not come from outside."""
-APART = ("documents", "serve", "ui")
-"""The one place itself, and the services, whose requests are read by their framework."""
+APART = ("documents",)
+"""The one place itself."""
 
 
 @cache

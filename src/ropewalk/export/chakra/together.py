@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ropewalk.errors import InputError
-from ropewalk.files import real_path, require_writable
+from ropewalk.files import note_written, real_path, require_writable
 
 
 def write_together(content: Mapping[Path, bytes]) -> None:
@@ -26,6 +26,7 @@ def write_together(content: Mapping[Path, bytes]) -> None:
                 os.fsync(stream.fileno())
         for temporary, target in staged:
             os.replace(temporary, target)
+            note_written()
     except OSError as problem:
         where = problem.filename or next(iter(content))
         raise InputError(f"cannot write {where}: {problem.strerror or problem}: choose another prefix") from None

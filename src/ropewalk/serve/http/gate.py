@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.serve.http.keyring import Keyring
 from ropewalk.serve.http.rates import Rates, address_key
 from ropewalk.serve.http.roles import ANYBODY, READER, Principal
@@ -158,7 +159,7 @@ class Gate:
         most = self._settings.body_bytes
         length = headers.one(b"content-length") or "0"
         too_large = Problem("too-large", f"the body has more than {most} bytes", "send less in one request")
-        if not length.isdecimal() or len(length) > 12 or int(length) > most:
+        if not is_count(length) or int(length) > most:
             raise too_large
         found, more = b"", True
         while more:

@@ -9,6 +9,7 @@ import msgspec
 from litestar import Request, Response, get, post
 from litestar.response import Stream
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.serve.asked import ReceivedRequest
 from ropewalk.serve.http.ask import AnyRequest, answered, principal_of, read, service_of
 from ropewalk.serve.http.openapi import description
@@ -106,7 +107,7 @@ def _after(request: AnyRequest, asked: ReceivedRequest) -> int | None:
     header = request.headers.get("last-event-id")
     if header is None:
         return asked.number("after")
-    if not header.isascii() or not header.isdecimal() or len(header) > 18:
+    if not is_count(header):
         raise Problem("malformed", "Last-Event-ID is not an event number", "send the id of the last event you saw")
     return int(header)
 

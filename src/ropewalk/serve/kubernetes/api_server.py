@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from ropewalk.documents import parse_foreign_json
+from ropewalk.documents import parse_foreign_json, read_text
 from ropewalk.errors import InputError, RopewalkError
 from ropewalk.serve.kubernetes.extender import Binding
 
 PAGE = 500
 LONGEST = 64 << 20
+LONGEST_TOKEN_FILE = 100_000
 """Bytes of one answer."""
 
 
@@ -72,7 +73,7 @@ class ApiServer:
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         try:
             if self.token_file is not None:
-                headers["Authorization"] = f"Bearer {self.token_file.read_text(encoding='ascii').strip()}"
+                headers["Authorization"] = f"Bearer {self._token(self.token_file)}"
             line = self._connect()
             try:
                 line.request(method, path, None if body is None else json.dumps(body), headers)
@@ -87,6 +88,9 @@ class ApiServer:
             told = document.get("message") if isinstance(document, dict) else None
             raise ApiServerFailed(f"the API server answers {answer.status} ({str(told or answer.reason)[:200]})")
         return document
+
+    def _token(self, path: Path) -> str:
+        return read_text(path, f"token file {path}", InputError, LONGEST_TOKEN_FILE).strip()
 
     def _connect(self) -> http.client.HTTPConnection:
         parts = urlsplit(self.url)

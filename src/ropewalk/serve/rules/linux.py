@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv4Network
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.export.cluster.addresses import AddressPlan
 from ropewalk.serve.rules.driver import DriverError, Present
 from ropewalk.serve.rules.linux_state import (
@@ -97,7 +98,7 @@ class LinuxDriver:
         """The policy rule, its next hop and the metric that names its job."""
         assert isinstance(rule.body, Send)
         number = rule.job[1:]
-        if not (rule.job.startswith("j") and number.isdecimal() and 0 < int(number) < HOLD):
+        if not (rule.job.startswith("j") and is_count(number) and 0 < int(number) < HOLD):
             raise DriverError(f"job {rule.job!r} has no numeric id for routes: name jobs j1, j2, …")
         gpu = self.addresses.gpu_at[IPv4Address(rule.body.source)]
         place = int(self.plant.place_on_leaf[gpu])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from ropewalk.documents.numbers import is_count
 from ropewalk.export.cluster.ranks import node_names
 from ropewalk.serve.controller import Controller
 from ropewalk.serve.job import ServedJob
@@ -51,7 +52,7 @@ def _ours(state: State, job: ServedJob) -> Ours:
         servers=() if held is None else tuple(node_names(state.occupancy.plant, held)),
         token=job.labels.get(TOKEN, ""),
         external=job.external or "",
-        array=int(array) if array.isdecimal() else 0,
+        array=int(array) if is_count(array) else 0,
     )
 
 
