@@ -7,6 +7,7 @@ own total. Links further on wait for the first that falls behind, so the first i
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from ropewalk.units import show_seconds, show_size
 
 if TYPE_CHECKING:
     from ropewalk.lab.answer import LabAnswer
-    from ropewalk.lab.result import LinkCurves
+    from ropewalk.lab.result import FlowTimes, LinkCurves, Span
 
 POINTS = 400
 LEAST_PART, LEAST_S = 0.03, 0.02
@@ -98,12 +99,17 @@ def parting(answer: LabAnswer) -> Parting:
     farthest = int(off.max(axis=0).argmax())
     name = answer.fabric.link_name
     most_s = _extreme(late[:, farthest])[1]
+    if abs(answer.error) > LEAST_PART:
+        # What explains a run that is faster than predicted is a link that is ahead, not one that is behind.
+        off = np.maximum(np.sign(answer.error) * late, 0.0)
+    if not (off > least).any():
+        off = np.abs(late)
     began = np.where((off > least).any(axis=0), at[(off > least).argmax(axis=0)], np.inf)
     if not np.isfinite(began).any():
         return Parting(None, 0.0, 0.0, 0.0, name(farthest), most_s, ())
     first = _first(answer, began, off)
     when, worst_s = _extreme(late[:, first])
-    reasons = tuple(_reasons(answer, first, float(began[first]), worst_s))
+    reasons = tuple(_reasons(answer, first, float(began[first]), float(at[when]), worst_s))
     if not reasons:
         reasons = ("no counter of the kernel explains it",)
     return Parting(name(first), float(began[first]), worst_s, float(at[when]), name(farthest), most_s, reasons)
@@ -122,7 +128,7 @@ def _extreme(late: NDArray[np.float64]) -> tuple[int, float]:
     return when, float(late[when])
 
 
-def _reasons(answer: LabAnswer, link: int, began_s: float, behind_s: float) -> Iterator[str]:
+def _reasons(answer: LabAnswer, link: int, began_s: float, at_s: float, behind_s: float) -> Iterator[str]:
     """What could explain it, what is certain first."""
     if (why := answer.typical.machine.disturbed()) is not None:
         yield f"the machine disturbed the run: {why}"
@@ -130,20 +136,16 @@ def _reasons(answer: LabAnswer, link: int, began_s: float, behind_s: float) -> I
     if answer.changed:
         yield "another command changed links during the run"
     if behind_s < 0:
-        bucket = burst_bytes(round(8 * float(answer.wire_speed[link])), fair=answer.fair)
-        if bucket / answer.wire_speed[link] > -behind_s / 2:
-            yield (
-                f"its token bucket was full after a pause and let {show_size(bucket)} pass at once, "
-                f"{show_seconds(bucket / answer.wire_speed[link])} of sending"
-            )
+        yield from _of_ahead(answer, link, at_s, -behind_s)
         return
     if answer.taken is not None and answer.taken.strayed:
         yield "flows did not take their assigned links"
     if answer.dropped or answer.retransmitted:
         packets, segments = ("" if count == 1 else "s" for count in (answer.dropped, answer.retransmitted))
         yield (
-            f"queues dropped {answer.dropped} packet{packets} and TCP retransmitted {answer.retransmitted} "
-            f"segment{segments} in all runs, each after a timeout or duplicate acknowledgements"
+            f"queues dropped {answer.dropped or 'no'} packet{packets} and TCP retransmitted "
+            f"{answer.retransmitted or 'no'} segment{segments} in all runs"
+            + (", each after a timeout or duplicate acknowledgements" if answer.retransmitted else "")
         )
     if not answer.fair:
         yield from _of_one_queue(answer, link, began_s)
@@ -153,6 +155,50 @@ def _reasons(answer: LabAnswer, link: int, began_s: float, behind_s: float) -> I
             f"the packet level, with queues, windows and acknowledgements, is off by "
             f"{100 * (answer.measured_s / others[0].seconds - 1):+.1f} % alone"
         )
+
+
+def _of_ahead(answer: LabAnswer, link: int, at_s: float, ahead_s: float) -> Iterator[str]:
+    """Why a link has sent more than max-min fair flows would have by `at_s`."""
+    speed = float(answer.wire_speed[link])
+    bucket = burst_bytes(round(8 * speed), fair=answer.fair)
+    before = [one for one in answer.flows() if one.predicted["flow"].start_s < at_s]
+    pauses = _pauses([one.predicted["flow"] for one in before if link in one.links], bucket / speed)
+    if bucket / speed > ahead_s / 2:
+        yield (
+            f"its token bucket was full after a pause and let {show_size(bucket)} pass at once, "
+            f"{show_seconds(bucket / speed)} of sending"
+        )
+    elif pauses and (1 + pauses) * bucket / speed > ahead_s / 2:
+        yield (
+            f"its token bucket fills again in every pause, {pauses} until then, and lets {show_size(bucket)} pass at "
+            f"once afterwards, {show_seconds(bucket / speed)} of sending each time"
+        )
+    early_s, shared = _early(before)
+    if early_s > ahead_s / 2:
+        where = "it" if shared == link else answer.fabric.link_name(shared)
+        yield (
+            f"transfers that share {where} end one after the other, not all at the end as with equal shares: the first "
+            f"one up to {show_seconds(early_s)} early, and what waits for it starts earlier"
+        )
+
+
+def _pauses(busy: list[Span], least_s: float) -> int:
+    """Times between predicted transfers in which a link is idle for so long that its bucket fills."""
+    found, until = 0, 0.0
+    for one in sorted(busy, key=lambda span: span.start_s):
+        found += one.start_s - until >= least_s
+        until = max(until, one.end_s)
+    return found
+
+
+def _early(flows: list[FlowTimes]) -> tuple[float, int]:
+    """The most that the first of several transfers on a link, predicted to end together, ends before that; the link."""
+    together: dict[tuple[int, float], list[float]] = defaultdict(list)
+    for one in flows:
+        for link in one.links:
+            together[link, round(one.predicted["flow"].end_s, 6)].append(one.measured.end_s)
+    early = [(end_s - min(seen), link) for (link, end_s), seen in together.items() if len(seen) > 1]
+    return max(early, key=lambda found: found[0], default=(0.0, -1))
 
 
 def _of_faults(answer: LabAnswer) -> Iterator[str]:

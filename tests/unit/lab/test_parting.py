@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tiny_labs import LINK, answer_of_slow_link
+from tiny_labs import LINK, answer_of_sends, answer_of_slow_link
 
 from ropewalk.lab.machine import MachineUse
+
+SHARED = [(0, 1, 1e6, ()), (0, 2, 1e6, ()), (1, 3, 1e6, (0,))]
+"""Two transfers that share an uplink, and one that passes the first on: (from, to, bytes, after)."""
 
 
 def test_a_run_as_predicted_does_not_part():
@@ -45,6 +48,44 @@ def test_drops_and_a_disturbed_machine_explain_a_link_that_is_behind():
     (run,) = answer.runs
     disturbed = answer_of_slow_link(part=0.5, runs=(type(run)(run.start, run.end, (), busy, run.samples),))
     assert disturbed.parting.reasons[0] == "the machine disturbed the run: ranks waited 25 % of the run for a core"
+
+
+def test_no_drops_are_said_in_words():
+    (reason,) = answer_of_slow_link(part=0.5, retransmitted=4).parting.reasons
+    assert reason == (
+        "queues dropped no packets and TCP retransmitted 4 segments in all runs, each after a timeout or duplicate "
+        "acknowledgements"
+    )
+    (reason,) = answer_of_slow_link(part=0.5, dropped=2).parting.reasons
+    assert reason == "queues dropped 2 packets and TCP retransmitted no segments in all runs"
+
+
+def test_transfers_that_end_one_after_the_other_explain_a_link_that_is_ahead():
+    """Two of 1 MB share an uplink of 1 MB/s evenly for 2 s; served in turn, the first is passed on at 1 s."""
+    found = answer_of_sends(SHARED, [(0.0, 1.0), (1.0, 2.0), (1.0, 2.0)]).parting
+    assert (found.link, found.behind_s) == ("switch->h1", pytest.approx(-0.5, abs=0.02))
+    assert found.reasons == (
+        "transfers that share h0->switch end one after the other, not all at the end as with equal shares: the first "
+        "one up to 1 s early, and what waits for it starts earlier",
+    )
+    assert answer_of_sends(SHARED, [(0.0, 2.0), (0.0, 2.0), (2.0, 3.0)]).parting.link is None
+
+
+def test_a_bucket_that_fills_in_every_pause_explains_more_than_one_burst():
+    """To and fro, 0.1 s each: every link pauses for 0.1 s, and each send is 8 ms shorter than predicted."""
+    fro = [(0, 1, 1e5, ()), *((at % 2, 1 - at % 2, 1e5, (at - 1,)) for at in range(1, 12))]
+    found = answer_of_sends(fro, [(0.092 * at, 0.092 * (at + 1)) for at in range(12)]).parting
+    assert found.behind_s == pytest.approx(-0.09, abs=0.02)
+    (reason,) = found.reasons
+    assert reason.startswith("its token bucket fills again in every pause, ")
+    assert "and lets 8 kB pass at once afterwards, 8 ms of sending each time" in reason
+
+
+def test_a_run_that_is_faster_is_explained_by_a_link_that_is_ahead():
+    """A third uplink that starts late is behind, which explains nothing: the run ends early."""
+    found = answer_of_sends([*SHARED, (2, 3, 1e6, ())], [(0.0, 1.0), (1.0, 2.0), (1.0, 2.0), (0.5, 1.5)])
+    assert found.error < -0.3
+    assert (found.parting.link, found.parting.behind_s < 0) == ("switch->h1", True)
 
 
 def test_a_link_that_is_ahead_had_a_full_bucket():
