@@ -110,7 +110,7 @@ def plant_of(asked: PlantOptions) -> Plant:
     nic = units.bandwidth(asked.bandwidth or USUAL_BANDWIDTH)
     link = nic if asked.link_bandwidth is None else units.bandwidth(asked.link_bandwidth)
     inside = units.bandwidth(asked.server_bandwidth or USUAL_SERVER_BANDWIDTH)
-    if not _is_file(asked.fabric):
+    if not is_file_name(asked.fabric):
         return _built(asked, nic, link, inside)
     from ropewalk.tenancy.imports import AssumedCabling, Hints, read_nodes, read_plant
 
@@ -160,7 +160,8 @@ def _of_cluster(asked: PlantOptions) -> Plant:
     return replace(found, link_bandwidth=units.bandwidth(asked.link_bandwidth))
 
 
-def _is_file(text: str) -> bool:
+def is_file_name(text: str) -> bool:
+    """Does it name a cluster file rather than a preset?"""
     from ropewalk.tenancy.plant_names import NAMES
 
     return text.partition(":")[0] not in NAMES and (bool(Path(text).suffix) or is_there(text))

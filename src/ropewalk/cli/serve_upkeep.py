@@ -10,6 +10,7 @@ from pathlib import Path
 
 import typer
 
+from ropewalk.cli.cluster_plant import is_file_name
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.serve_options import StoreOptions
 from ropewalk.errors import InputError
@@ -81,11 +82,26 @@ def systemd_unit_command(
     account = user or getpass.getuser()
     if ACCOUNT.fullmatch(account) is None:
         raise InputError(f"{account!r} is not the name of a user: give one such as ropewalk")
+    _check_options(options or [])
     binary = shutil.which("ropewalk") or str(Path(sys.executable).with_name("ropewalk"))
     command = " ".join(map(_quoted, [binary, "serve", "run", *(options or [])]))
     needs = (Path(binary).resolve(), Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve())
     at_home = any(path.is_relative_to(home) for path in needs for home in HOMES)
     typer.echo(UNIT.format(command=command, user=account, home="read-only" if at_home else "yes"), nl=False)
+
+
+def _check_options(options: list[str]) -> None:
+    """Refuse what the service would refuse at every start, for ever: unknown options, and paths that are relative."""
+    from ropewalk.cli.commands import SERVE
+
+    run = SERVE["run"].loaded("run")
+    parsed = run.make_context("ropewalk serve run", list(options)).params
+    paths = [value for value in parsed.values() if isinstance(value, Path)]
+    if parsed["cluster"] is not None and is_file_name(parsed["cluster"]):
+        paths.append(Path(parsed["cluster"]))
+    for path in paths:
+        if not path.is_absolute():
+            raise InputError(f"{path} is a relative path, and units start in /: write {path.absolute()}")
 
 
 def _quoted(word: str) -> str:

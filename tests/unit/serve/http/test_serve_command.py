@@ -194,10 +194,24 @@ def test_the_unit_for_systemd_starts_what_was_asked_for(ropewalk):
     assert ropewalk("serve", "systemd-unit", "--", "--socket", "a\nb").code == 2
 
 
+def test_a_unit_that_could_never_start_is_not_written(ropewalk):
+    for options, said in (
+        (("--clutser", "/etc/ropewalk/cluster.yaml"), "No such option"),
+        (("--port", "many"), "--port"),
+        (("--cluster", "my.yaml"), "units start in /: write /"),
+        (("--socket", "run/ropewalk.sock"), "units start in /: write /"),
+    ):
+        answer = ropewalk("serve", "systemd-unit", "--user", "rope", "--", *options)
+        assert (answer.code, answer.stdout) == (2, ""), options
+        assert said in answer.stderr
+    for cluster in ("dgx-h100:4", "64x8", "/etc/ropewalk/cluster.yaml"):
+        assert ropewalk("serve", "systemd-unit", "--user", "rope", "--", "--cluster", cluster).code == 0
+
+
 def test_options_of_a_unit_are_written_as_systemd_reads_them(ropewalk):
-    options = ("--driver-option", "reach=ssh '$USER'@{device}", "--note", '50% "of" C:\\')
+    options = ("--driver-option", "reach=ssh '$USER'@{device}", "--driver-option", '50% "of" C:\\')
     unit = ropewalk("serve", "systemd-unit", "--user", "rope", "--", *options).stdout
-    assert """--driver-option "reach=ssh '$$USER'@{device}" --note "50%% \\"of\\" C:\\\\"\n""" in unit
+    assert """--driver-option "reach=ssh '$$USER'@{device}" --driver-option "50%% \\"of\\" C:\\\\"\n""" in unit
 
 
 @pytest.mark.parametrize(
