@@ -549,6 +549,10 @@ def test_a_page_asks_for_the_token_and_keeps_to_its_role(browser, tmp_path):
     ):
         page.wait_for_selector("#token-dialog[open]")
         assert seriously_inaccessible(page) == []
+        assert not page.is_visible("#token-problem")
+        page.fill("#token", "rw_wrong")
+        page.click("#token-dialog button")
+        page.wait_for_selector("#token-problem:has-text('token')")
         page.fill("#token", token)
         page.click("#token-dialog button")
         page.wait_for_selector("#connection:has-text('live')")

@@ -3,9 +3,11 @@ const ui = (() => {
   "use strict";
   const tab = sessionStorage.tab ?? (sessionStorage.tab = crypto.randomUUID());
   const at = (id) => document.getElementById(id);
-  const askForToken = () =>
+  const askForToken = (refused) =>
     new Promise((resolve) => {
       const dialog = at("token-dialog");
+      at("token-problem").hidden = !refused;
+      at("token-problem").textContent = refused;
       dialog.addEventListener("close", () => {
         sessionStorage.token = at("token").value.trim();
         resolve();
@@ -25,7 +27,8 @@ const ui = (() => {
     if (body !== undefined) headers["Content-Type"] = "application/json";
     const reply = await fetch(path, { method: body === undefined ? "GET" : "POST", headers, body: body && JSON.stringify(body), ...options });
     if (reply.status === 401) {
-      await askForToken();
+      const { error } = await reply.json().catch(() => ({}));
+      await askForToken((sessionStorage.token && error?.message) || ""); // its remedy is for commands
       return ask(path, body, options);
     }
     if (reply.ok) return reply.json();
