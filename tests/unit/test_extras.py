@@ -34,3 +34,21 @@ def test_every_extra_that_messages_and_documents_name_exists():
         for extra in "".join(match).split(",")
     }
     assert {"torch", "serve", "onnx", "ray", "tables", "tune", "postgres"} <= named <= set(known)
+
+
+def test_the_extra_that_brings_a_module_is_found_by_what_ropewalk_requires():
+    assert extras.extra_with("sqlalchemy.orm") == extras.extra_with("msgspec") == "serve"
+    assert extras.extra_with("onnx") == "onnx"
+    assert extras.extra_with("numpy") is None  # no extra: ropewalk itself needs it
+    assert extras.extra_with("ropes") is None
+
+
+@pytest.mark.parametrize("words", ["serve token list", "serve backup copy.db", "serve token revoke abc"])
+def test_commands_of_the_service_without_its_packages_say_how_to_get_them(words, ropewalk, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("ropewalk.serve.store")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "sqlalchemy", None)
+    answer = ropewalk(*words.split())
+    assert answer.code == 2
+    assert "needs the package sqlalchemy, which is not installed: " in answer.stderr
+    assert answer.stderr.strip().endswith('install "ropewalk[serve]"')

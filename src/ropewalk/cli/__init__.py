@@ -76,6 +76,14 @@ def run(words: list[str]) -> int:
     except RopewalkError as error:
         _complain(error)
         return 1
+    except ModuleNotFoundError as problem:
+        from ropewalk.extras import extra_with, how_to_install
+
+        extra = extra_with(problem.name or "")
+        if extra is None:
+            raise
+        _complain(f"this needs the package {problem.name}, which is not installed: {how_to_install(extra)}")
+        return 2
     except MemoryError:
         _complain("there is not enough memory on this machine: ask for less, or use a larger machine")
         return 2

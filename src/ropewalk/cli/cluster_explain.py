@@ -54,7 +54,9 @@ def explain_command(
     """Explain why a job waits: too few GPUs, too few whole servers, or no common spines, and what blocks them.
 
     Example: `ropewalk cluster explain train --service http://127.0.0.1:8787`
+
     Example: `ropewalk cluster explain jobs.csv --job job17 --fabric leaf-spine:64x32x32 --isolate vclos`
+
     Example: `ropewalk cluster explain --state now.json --gpus 128 --fabric leaf-spine:64x32x32`
     """
     if jobs is not None and not jobs.exists() and live.answers():
