@@ -12,7 +12,7 @@ from pathlib import Path
 
 from measure import in_a_fresh_process, machine, options, short, summary, table, warm_up
 
-HELP_GOAL_S = 0.5
+HELP_GOAL_S = 0.3
 COMMANDS = ("--help", "cost gpt2 --json", "simulate gpt2 --gpus 8 --json")
 IMPORTS = ("ropewalk", "ropewalk.fabric", "ropewalk.routing", "ropewalk.collectives", "ropewalk.sim", "numba")
 

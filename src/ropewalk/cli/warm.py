@@ -60,6 +60,7 @@ FOR_WHEELS = (
     "cluster replay jobs.csv --fabric leaf-spine:4x8x8 --routing adaptive,balanced,spray --seeds 1 --mix published",
     "cluster replay jobs.csv --fabric leaf-spine:4x8x8 --routing cassini,crux --seeds 1 --mix published",
     "cluster replay jobs.csv --fabric leaf-spine:4x8x8 --placement random,slurm-tree,volcano --seeds 1 --mix published",
+    "cluster replay jobs.csv --fabric fat-tree:8 --seeds 1 --mix published",
     "cluster snapshot jobs.csv --fabric leaf-spine:4x8x8 --at 100s --mix published",
     "cluster allocate --fabric leaf-spine:4x8x8 --gpus 16",
     "cluster explain jobs.csv --job second --fabric leaf-spine:4x8x8 --mix published",
@@ -73,7 +74,16 @@ SUBJECTS = tuple(dict.fromkeys(subject for uses in QUESTIONS.values() for subjec
 SUBJECT = typer.Argument(
     None, metavar="[SUBJECT]…", help=f"Only the kernels for these: {', '.join(SUBJECTS)}.  [default: all]"
 )
-JOBS = "name,gpus,arrival_s,duration_s\nfirst,16,0,1000\nsecond,4,10,1000\n"
+JOBS = "\n".join(
+    (
+        "name,gpus,arrival_s,duration_s",
+        "first,16,0,1000",
+        "second,4,10,1000",
+        *(f"{number},{gpus},{20 * number},1000" for number, gpus in enumerate((8, 4, 12, 2, 24, 16, 6, 8, 20, 4) * 3)),
+        "",
+    )
+)
+"""Enough for jobs to wait, to leave gaps, and to be given circuits that others had."""
 
 
 def warm_command(
