@@ -62,7 +62,7 @@ def print_estimate(found: QuickEstimate, explanations: Sequence[Explanation] = (
     gpus = f"{place.gpus} x {device_in_words(place.device)}"
     say(
         f"{found.question.model} on {gpus}, batch {found.question.batch}: about {units.show_seconds(best.seconds)} per "
-        f"step{'' if found.mfu is None else f', MFU {units.show_percent(found.mfu)}'}: {best.strategy.said()}",
+        f"step{'' if found.mfu is None else f', {units.show_percent(found.mfu)} MFU'}: {best.strategy.said()}",
         style="bold", soft_wrap=True,
     )  # fmt: skip
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -91,7 +91,7 @@ def verdict(answer: PlannerAnswer) -> list[str]:
     found, best = answer.training.statistics, answer.best
     place = answer.question.cluster
     rate = f"{found.tokens_per_s:,.0f} tokens/s" if found.tokens_per_s else f"{found.samples_per_s:,.0f} samples/s"
-    mfu = "" if found.mfu is None else f", MFU {units.show_percent(found.mfu)}"
+    mfu = "" if found.mfu is None else f", {units.show_percent(found.mfu)} MFU"
     gain = answer.plain.seconds / best.seconds
     gpus = f"{place.gpus} x {device_in_words(place.device)}"
     return [

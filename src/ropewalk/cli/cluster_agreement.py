@@ -151,7 +151,7 @@ def _plain_table(*names: str) -> Table:
 def _steps(found: Agreement) -> Table:
     from ropewalk.report.cluster_agreement import step_rows
 
-    table = _plain_table("", "mean", "size", "10 % of jobs below", "10 % above", "largest")
+    table = _plain_table("", "mean", "mean size", "10th percentile", "90th", "largest")
     for row in step_rows(found):
         table.add_row(*row)
     return table

@@ -221,7 +221,7 @@ def _print_reason(found: StepStatistics) -> None:
     from ropewalk.report.step_words import bottleneck_in_words, reason
 
     for sentence in (reason(found), bottleneck_in_words(found)):
-        console().print(sentence.replace("\u00a0", " ").replace(" → ", "->"), soft_wrap=True)
+        console().print(sentence.replace("\u00a0", " ").replace(" → ", "->").replace("µs", "us"), soft_wrap=True)
 
 
 def _times_table(found: StepStatistics) -> Table:

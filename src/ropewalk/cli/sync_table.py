@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ropewalk import units
 from ropewalk.cli.screen import console
 from ropewalk.cli.sync_axes import axes_tables
+from ropewalk.words import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -96,7 +97,7 @@ def _host_bandwidths(lines: Iterable[SyncLine], best: SyncRow) -> str:
         fabrics.setdefault(units.show_bandwidth(bytes_per_s), []).append(fabric)
     if len(fabrics) == 1:
         return ""
-    return ", ".join(f"{' and '.join(names)} {width}" for width, names in fabrics.items())
+    return ", ".join(f"{listed(names)} {width}" for width, names in fabrics.items())
 
 
 def side_by_side(rows: Iterable[SyncRow]) -> list[SyncLine]:

@@ -16,7 +16,7 @@ from ropewalk.tenancy.agreement import Agreement, JobCompared, MomentCompared
 from ropewalk.tenancy.agreement.answer import summary_of
 
 MOMENT_HEADS = (
-    "at", "jobs", "over links", "meet others", "replay", "flows", "packets alone", "packets", "other hash", "pauses",
+    "at", "jobs", "use links", "contended", "replay", "flows", "packets alone", "packets", "other hash", "pauses",
     "scale",
 )  # fmt: skip
 REPLAY, FLOWS = palette.BLUE, palette.AMBER

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ropewalk import palette
 from ropewalk.expect.answer import ExpectAnswer, ExpectRow
 from ropewalk.expect.diagnosis import Diagnosis
@@ -15,6 +17,8 @@ STATES = {"healthy": palette.GREEN, "slow": palette.RED, "fast": palette.BLUE, "
 RARE = "wrong"
 """Left out of the legend where nothing came out wrong."""
 EVEN = 1.0
+MOST_TICKS = 10
+"""Sizes that are written below the axis."""
 
 
 def expected_chart(answer: ExpectAnswer) -> Chart:
@@ -34,13 +38,19 @@ def expected_chart(answer: ExpectAnswer) -> Chart:
         "data": traces,
         "layout": layout(
             460,
-            xaxis=given_axis("size", sizes, quantity.buffer),
+            xaxis=given_axis("size", sizes, quantity.buffer) | _ticks(answer.question.sizes),
             yaxis=value_axis("bus bandwidth", most, quantity.gigabytes, log=False),
         ),
     }
     legend = tuple(Swatch(", ".join(alike), colour[alike[0]], "line", ", ".join(alike)) for alike in equal.values())
     return Chart("expected", f"Bus bandwidth of {len(names)} collectives against size", (View("", figure),), legend,
                  caption="Lines are expected values, bands are the range of healthy clusters.")  # fmt: skip
+
+
+def _ticks(sizes: Sequence[int]) -> Figure:
+    """At most ten of the sizes, which are powers of two as nccl-tests takes them."""
+    chosen = sizes[:: -(-len(sizes) // MOST_TICKS)]
+    return {"tickvals": [float(size) for size in chosen], "ticktext": [quantity.buffer(size) for size in chosen]}
 
 
 def _line(name: str, rows: list[ExpectRow], colour: palette.Colour) -> Figure:

@@ -21,12 +21,12 @@ def size(value: float) -> str:
 def buffer(value: float) -> str:
     """The size of a buffer: benchmarks of collectives take powers of two, which are MiB and their like.
 
-    >>> buffer(1 << 20), buffer(48 << 10), buffer(1e6), buffer(8)
-    ('1\\xa0MiB', '48\\xa0KiB', '1\\xa0MB', '8\\xa0B')
+    >>> buffer(1 << 20), buffer(48 << 10), buffer(1e10), buffer(8)
+    ('1\\xa0MiB', '48\\xa0KiB', '10\\xa0GB', '8\\xa0B')
     """
     for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
         count, rest = divmod(value, 1 << power)
-        if count and not rest:
+        if 0 < count < 1024 and not rest:
             return _together(f"{count:,.0f} {unit}")
     return size(value)
 

@@ -24,3 +24,11 @@ def test_benchmarks_with_equal_values_share_a_line_and_a_place_in_the_legend(pag
 def test_sizes_are_powers_of_two_as_nccl_tests_takes_them(page):
     (figure,) = page.figures("expected")
     assert figure["layout"]["xaxis"]["ticktext"] == ["1\xa0MiB", "1\xa0GiB"]
+
+
+def test_of_many_sizes_some_are_written_below_the_axis(read_page):
+    asked = ExpectQuestion(read_cluster("dgx-h100:1"), ("all_reduce",))
+    (figure,) = read_page(expect_page(answer(asked))).figures("expected")
+    ticks = figure["layout"]["xaxis"]["ticktext"]
+    assert len(ticks) <= 10
+    assert ticks[:3] == ["8\xa0B", "128\xa0B", "2\xa0KiB"]
