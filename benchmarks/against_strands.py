@@ -120,7 +120,7 @@ def _order(model: str, cluster: Cluster, batch: int, sequence: int | None) -> As
     asked = OverlapQuestion(model, cluster, batch=batch, sequence=sequence)
     known = {
         replace(asked.training.strategy(), order=way.order): way.time_s
-        for way in ordered(asked).ways
+        for way in ordered(asked).methods
         if way.order is not None
     }
     return Asked(PlannerQuestion(model, cluster, batch, sequence), _least(known, only_run=True), _least(known))

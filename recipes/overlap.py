@@ -51,7 +51,7 @@ def four_models_on_4_servers_of_8_a100s_25_gbps_on_a_leaf_spine() -> Iterator[Ro
     """The model of each way beside the flow simulation of the same plan, step after step."""
     for name, batch, tokens in MODELS:
         asked = OverlapQuestion(name, A100S.at_bandwidth(3.125e9), batch=batch * A100S.gpus, sequence=tokens)
-        for way in answer(asked).ways:
+        for way in answer(asked).methods:
             if way.simulated_s is not None:
                 deviation = way.simulated_s / way.step_s - 1
                 yield {"model": name, "way": way.name, "model_s": way.step_s, "network_s": way.simulated_s,

@@ -30,7 +30,7 @@ EQUAL = 1 + 1e-9
 
 def test_never_slower_than_an_order_of_gradients_that_may_be_run() -> None:
     asked = OverlapQuestion(MODEL, SLOW, batch=8, sequence=TOKENS)
-    ways = [way for way in ordered(asked).ways if way.simulated_s is not None]
+    ways = [way for way in ordered(asked).methods if way.simulated_s is not None]
     question = PlannerQuestion(MODEL, SLOW, 8, TOKENS, space=DATA_ALONE)
     usual, free = answer(question).best, answer(replace(question, allow=("unrunnable",))).best
     strategies = {way.name: replace(asked.training.strategy(), order=way.order) for way in ways}

@@ -14,7 +14,7 @@ from ropewalk.overlap.dear import dear
 from ropewalk.overlap.fusion import fuse
 from ropewalk.overlap.groups import Arrival, Groups
 from ropewalk.overlap.heads_tails import one_stream_sums, step_graph
-from ropewalk.overlap.launches import cut_as_planned, in_ready_order, mend, planned, timed
+from ropewalk.overlap.launches import cut_as_planned, in_ready_order, planned, timed, without_useless_cuts
 from ropewalk.overlap.link import Link
 from ropewalk.overlap.merging import merged_gradients
 from ropewalk.overlap.plans import fused_plan, streamed_plan
@@ -115,7 +115,7 @@ def test_plans_move_every_byte_once_and_are_bounded_by_what_the_judge_and_the_bo
     groups = buckets(tensors, (5.0,))
     bound = lower_bounds(tensors, link).step_s
     cut = cut_as_planned(sums, link, groups, arrival, rounds_s)
-    for launches in (cut, mend(sums, link, cut, rounds_s), in_ready_order(sums, groups, arrival)):
+    for launches in (cut, without_useless_cuts(sums, link, cut, rounds_s), in_ready_order(sums, groups, arrival)):
         moved = np.zeros(len(launches.groups))
         np.add.at(moved, launches.group, launches.size_bytes)
         wanted = [tensors.size_bytes[list(group)].sum() for group in launches.groups.members]

@@ -130,5 +130,5 @@ def _write_ddp(found: OverlapAnswer, path: Path) -> None:
 
     groups, seconds = best_behind_a_barrier(found)
     ddp_settings(found.tensors, groups).write(path)
-    usual = units.show_seconds(found.way("buckets").step_s)
+    usual = units.show_seconds(found.method("buckets").step_s)
     typer.echo(f"ddp: {path} ({len(groups)} buckets: {units.show_seconds(seconds)}, by default {usual})", err=True)

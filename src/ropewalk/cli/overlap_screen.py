@@ -109,17 +109,26 @@ def _groups(found: OverlapAnswer) -> list[str]:
 
 
 def _table(found: OverlapAnswer) -> Table:
-    from ropewalk.overlap.ways import METHODS
+    from ropewalk.overlap.methods import METHODS
 
     heads: list[tuple[str, Literal["left", "right"]]] = [
         (name, "left" if name in ("method", "also known as") else "right")
         for name in ("method", "also known as", "step", "estimate", "vs. best", "operations")
     ]
     rows = []
-    for way in sorted(found.ways, key=lambda way: (way.time_s, way.launches)):
-        ratio = "" if way is found.best else f"{way.time_s / found.best.time_s:.3f} x"
-        step = "" if way.simulated_s is None else units.show_seconds(way.simulated_s)
-        rows.append((way.name, METHODS[way.name].label, step, units.show_seconds(way.step_s), ratio, str(way.launches)))
+    for method in sorted(found.methods, key=lambda method: (method.time_s, method.launches)):
+        ratio = "" if method is found.best else f"{method.time_s / found.best.time_s:.3f} x"
+        step = "" if method.simulated_s is None else units.show_seconds(method.simulated_s)
+        rows.append(
+            (
+                method.name,
+                METHODS[method.name].label,
+                step,
+                units.show_seconds(method.step_s),
+                ratio,
+                str(method.launches),
+            )
+        )
     return _columns(heads, rows)
 
 

@@ -1,4 +1,4 @@
-"""The answer to how gradients should be ordered: the best way, what no way can beat, and all others beside it."""
+"""The answer to how gradients should be ordered: the best method, what no method can beat, and all others beside it."""
 
 from __future__ import annotations
 
@@ -11,54 +11,54 @@ from ropewalk.hardware import as_json
 from ropewalk.overlap.bounds import Bounds
 from ropewalk.overlap.fabric_streams import FabricStream, fabric_streams
 from ropewalk.overlap.link import Link
+from ropewalk.overlap.methods import MethodStep, whole
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.ring import ring_of
 from ropewalk.overlap.stream_answer import streams_as_json
 from ropewalk.overlap.stream_plan import StreamPlan, plan_stream
 from ropewalk.overlap.tensors import Tensors
 from ropewalk.overlap.tuner import Tuned
-from ropewalk.overlap.ways import Way, whole
 from ropewalk.records import plain
 from ropewalk.strategy.order import Order
 from ropewalk.training.checked import Expected, interval_of_step
 
 AS_FAST = 1e-9
-"""Parts of a step by which two ways may differ and still be equally fast; fewer launches decide then."""
+"""Parts of a step by which two methods may differ and still be equally fast; fewer launches decide then."""
 
 
 @dataclass(frozen=True, eq=False)
 class OverlapAnswer:
-    """All ways on one model and one network."""
+    """All methods on one model and one network."""
 
     question: OverlapQuestion
     tensors: Tensors
     link: Link
-    ways: tuple[Way, ...]
+    methods: tuple[MethodStep, ...]
     bounds: Bounds
     tuned: Tuned
     """How the partition size and the credit of priority scheduling were found."""
     notes: tuple[str, ...] = ()
 
     @cached_property
-    def best(self) -> Way:
+    def best(self) -> MethodStep:
         """The fastest that was simulated; of those that are as fast the one that hands over the fewest operations."""
-        known = [way for way in self.ways if way.simulated_s is not None] or self.ways
-        least = min(way.time_s for way in known)
-        near = [way for way in known if way.time_s <= least * (1 + AS_FAST)]
-        return min(near, key=lambda way: way.launches)
+        known = [method for method in self.methods if method.simulated_s is not None] or self.methods
+        least = min(method.time_s for method in known)
+        near = [method for method in known if method.time_s <= least * (1 + AS_FAST)]
+        return min(near, key=lambda method: method.launches)
 
     @property
     def is_simulated(self) -> bool:
         return self.best.simulated_s is not None
 
-    def way(self, name: str) -> Way:
-        return next(way for way in self.ways if way.name == name)
+    def method(self, name: str) -> MethodStep:
+        return next(method for method in self.methods if method.name == name)
 
     @property
-    def usual(self) -> Way:
+    def usual(self) -> MethodStep:
         """What the best is measured against: what frameworks do without being told, buckets or whole tensors."""
-        names = {way.name for way in self.ways}
-        return self.way("buckets" if "buckets" in names else "fifo")
+        names = {method.name for method in self.methods}
+        return self.method("buckets" if "buckets" in names else "fifo")
 
     @property
     def expected(self) -> Expected:
@@ -130,7 +130,7 @@ class OverlapAnswer:
         names = self.tensors.names
         return [
             {
-                "act": move.way,
+                "act": move.operation,
                 "tensors": [names[tensor] for tensor in move.tensors],
                 "size_bytes": move.size_bytes,
                 "begin_s": move.begin_s,
@@ -143,9 +143,9 @@ class OverlapAnswer:
         """The answer in plain types, with the keys that scripts rely on."""
         through = [one.as_json() for one in self.fabric_streams] if self.question.through else None
         streams = None if self.streams is None else streams_as_json(self.streams)
-        return self.ways_as_json() | {"streams": streams, "through": through}
+        return self.methods_as_json() | {"streams": streams, "through": through}
 
-    def ways_as_json(self) -> dict[str, Any]:
+    def methods_as_json(self) -> dict[str, Any]:
         """The same without streams, which are searched when they are asked for."""
         asked, names = self.question, self.tensors.names
         return {
@@ -177,16 +177,16 @@ class OverlapAnswer:
             "plan_order": None if self.best.order is None else plain(self.best.order),
             "alternatives": [
                 {
-                    "name": way.name,
-                    "what": way.what,
-                    "step_time_s": way.time_s,
-                    "estimated_step_time_s": way.step_s,
-                    "simulated": way.simulated_s is not None,
-                    "launches": way.launches,
-                    "exposed_s": max(0.0, way.time_s - self.tensors.compute_s),
-                    "speedup_of_best": way.time_s / self.best.time_s,
+                    "name": method.name,
+                    "what": method.what,
+                    "step_time_s": method.time_s,
+                    "estimated_step_time_s": method.step_s,
+                    "simulated": method.simulated_s is not None,
+                    "launches": method.launches,
+                    "exposed_s": max(0.0, method.time_s - self.tensors.compute_s),
+                    "speedup_of_best": method.time_s / self.best.time_s,
                 }
-                for way in self.ways
+                for method in self.methods
             ],
             "costs": self.tensors.source,
             "seed": asked.seed,
@@ -195,10 +195,14 @@ class OverlapAnswer:
 
 
 def order_of(answer: OverlapAnswer) -> Order:
-    """The order of the best way that a lowered step can run: what a plan file keeps."""
-    known = [way for way in answer.ways if way.order is not None]
+    """The order of the best method that a lowered step can run: what a plan file keeps."""
+    known = [method for method in answer.methods if method.order is not None]
     if not known:
         raise StrategyError("parameter servers are not collectives: use --sync all-reduce")
-    best = answer.best if answer.best.order is not None else min(known, key=lambda way: (way.time_s, way.launches))
+    best = (
+        answer.best
+        if answer.best.order is not None
+        else min(known, key=lambda method: (method.time_s, method.launches))
+    )
     assert best.order is not None
     return best.order

@@ -69,5 +69,5 @@ def tuned(
     tensors: Tensors, link: Link, rounds_s: float = 0.0, thresholds_mib: Sequence[float] = THRESHOLDS_MIB
 ) -> Dear:
     """The best of several sizes of groups, as its tuner would find it; of equals the smallest."""
-    ways = [dear(tensors, link, buckets(tensors, (size * MIB,)), rounds_s) for size in thresholds_mib]
-    return min(ways, key=lambda way: way.step_s)
+    found = [dear(tensors, link, buckets(tensors, (size * MIB,)), rounds_s) for size in thresholds_mib]
+    return min(found, key=lambda one: one.step_s)

@@ -3,8 +3,8 @@
 Libraries like NCCL cannot put a sum aside, and every rank must hand over the same operations in the same order. So the
 best preemptive schedule is cut into pieces beforehand, and these are launched in its order, once and for all: nothing
 is decided while the step runs, so no two ranks can decide differently. Every launch starts up anew. A cut that costs
-more than it gains is taken back (`mend`), and the plan is timed as it will run: each launch waits for its own gradients
-and for the launch before it.
+more than it gains is taken back (`without_useless_cuts`), and the plan is timed as it will run: each launch waits for
+its own gradients and for the launch before it.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def timed(
     return LaunchTimes(launches, begin, end, arrival, sums.step_s(arrival))
 
 
-def mend(sums: Sums, link: Link, launches: Launches, rounds_s: float = 0.0) -> Launches:
+def without_useless_cuts(sums: Sums, link: Link, launches: Launches, rounds_s: float = 0.0) -> Launches:
     """Take back cuts that do not pay: a later launch of a group joins the one before where no step gets longer."""
     best = timed(sums, link, launches, rounds_s).step_s
     at = 0
@@ -171,11 +171,15 @@ def planned(
     sums: Sums, link: Link, groups: Groups, arrival: Arrival = Arrival.TOGETHER, rounds_s: float = 0.0
 ) -> LaunchTimes:
     """The better of two plans for the groups: the preemptive schedule with the cuts that pay, and no cuts at all."""
-    ways = [in_ready_order(sums, groups, arrival, costs_of(link, arrival, rounds_s).held_back)]
+    tries = [in_ready_order(sums, groups, arrival, costs_of(link, arrival, rounds_s).held_back)]
     if arrival is not Arrival.GATHERED:
         # What is scattered as a whole and gathered tensor by tensor cannot be put aside in the middle.
-        ways.insert(0, mend(sums, link, cut_as_planned(sums, link, groups, arrival, rounds_s), rounds_s))
-    return min((timed(sums, link, way, rounds_s) for way in ways), key=lambda run: (run.step_s, run.launches.count))
+        tries.insert(
+            0, without_useless_cuts(sums, link, cut_as_planned(sums, link, groups, arrival, rounds_s), rounds_s)
+        )
+    return min(
+        (timed(sums, link, launches, rounds_s) for launches in tries), key=lambda run: (run.step_s, run.launches.count)
+    )
 
 
 def _firsts(values: Ints) -> NDArray[np.bool_]:

@@ -10,6 +10,6 @@ from ropewalk.training.planned import plan_of as planned
 
 def plan_of(answer: OverlapAnswer) -> Plan:
     """Data parallelism with gradients in the best order that a step can run, and the time that this promises."""
-    found = answer.ways_as_json()
+    found = answer.methods_as_json()
     kept = {name: found[name] for name in ("method", "lower_bound_s", "alternatives", "found_by")}
     return planned(simulated(answer.question.training, order_of(answer)), "overlap", kept)

@@ -20,10 +20,10 @@ from ropewalk.overlap.exchange import ChunkExchange, ExchangeRun, Part, finished
 from ropewalk.overlap.groups import Groups
 from ropewalk.overlap.launches import Launches
 from ropewalk.overlap.merging import merged_gradients
+from ropewalk.overlap.methods import WIDEST
 from ropewalk.overlap.plans import fused_plan
 from ropewalk.overlap.ring import RankRing
 from ropewalk.overlap.tensors import Tensors
-from ropewalk.overlap.ways import WIDEST
 from ropewalk.palette import AMBER, BLUE, GREEN, GREY, PINK, PURPLE, RUST, SKY
 
 SLICES = (1, 4, 16)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from ropewalk.overlap.exchange import Overlaps
+from ropewalk.overlap.methods import whole
 from ropewalk.overlap.published import PUBLISHED
 from ropewalk.overlap.stream_plan import ORDERS, StreamPlan
-from ropewalk.overlap.ways import whole
 
 AS_FAST = 5e-4
 """Part of a step that a gain must exceed to be called one."""

@@ -11,11 +11,11 @@ from ropewalk.overlap.buckets import MIB, buckets, groups_with_barrier_s
 from ropewalk.overlap.dear import THRESHOLDS_MIB
 from ropewalk.overlap.groups import Groups
 from ropewalk.overlap.link import ExchangeKind, Link
+from ropewalk.overlap.methods import METHODS, MOST_FREELY_GROUPED, WIDEST, scene_of
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.simulated import simulated
 from ropewalk.overlap.tensors import Tensors
 from ropewalk.overlap.tuner import CREDIT_PIECES, Trial, Tuned, TunerSpace, bayesian, cost_of, exhaustive, space_of
-from ropewalk.overlap.ways import METHODS, MOST_FREELY_GROUPED, WIDEST, scene_of
 from ropewalk.progress import Progress, silent
 
 SPEEDS_GBPS = (1.0, 3.0, 10.0, 25.0, 50.0, 100.0, 200.0, 400.0)
@@ -23,9 +23,9 @@ SPEEDS_GBPS = (1.0, 3.0, 10.0, 25.0, 50.0, 100.0, 200.0, 400.0)
 
 @dataclass(frozen=True)
 class SpeedRow:
-    """One way at one speed of the network, as estimated."""
+    """One method at one speed of the network, as estimated."""
 
-    way: str
+    method: str
     bandwidth: float
     """Bytes/s of a server."""
     step_s: float
@@ -33,7 +33,7 @@ class SpeedRow:
 
 
 def answer(question: OverlapQuestion, progress: Progress = silent, *, simulate: bool = True) -> OverlapAnswer:
-    """Every way that there is for this kind of synchronisation, and the best of them.
+    """Every method for this kind of synchronisation, and the best of them.
 
     Each is estimated on a model of one link; those that a lowered step can run are simulated on the fabric, which is
     what they are compared by, unless `simulate` says that the estimate is enough.
@@ -41,7 +41,7 @@ def answer(question: OverlapQuestion, progress: Progress = silent, *, simulate: 
     >>> from ropewalk.hardware import Given, read_cluster
     >>> slow = read_cluster("2x2", Given(device="a100", nics=1, nic_bandwidth=1.25e9))
     >>> found = answer(OverlapQuestion("vgg16", slow, batch=128))
-    >>> found.bounds.step_s <= found.best.time_s <= found.way("buckets").time_s
+    >>> found.bounds.step_s <= found.best.time_s <= found.method("buckets").time_s
     True
     """
     methods = METHODS.names_for(question.sync)
@@ -51,18 +51,18 @@ def answer(question: OverlapQuestion, progress: Progress = silent, *, simulate: 
     progress(0, total, "searching partition size and credit")
     tuned = settings(question, tensors, link)
     scene = scene_of(tensors, link, tuned.policy(), question.rounds_s)
-    ways = []
+    steps = []
     for number, name in enumerate(methods, 1):
         progress(number, total, name)
-        ways.append(METHODS[name].make(scene))
+        steps.append(METHODS[name].make(scene))
     notes = _notes(question)
-    for number, way in enumerate(ways if simulate else ()):
-        progress(len(methods) + 1 + number, total, f"{way.name} on the network")
-        if way.order is not None:
-            found = simulated(question.training, way.order)
-            ways[number] = replace(way, simulated_s=found.statistics.step_time_s)
+    for number, method in enumerate(steps if simulate else ()):
+        progress(len(methods) + 1 + number, total, f"{method.name} on the network")
+        if method.order is not None:
+            found = simulated(question.training, method.order)
+            steps[number] = replace(method, simulated_s=found.statistics.step_time_s)
             notes = tuple(dict.fromkeys([*notes, *(note for note in found.notes if "would not fit" in note)]))
-    return OverlapAnswer(question, tensors, link, tuple(ways), lower_bounds(tensors, link), tuned, notes)
+    return OverlapAnswer(question, tensors, link, tuple(steps), lower_bounds(tensors, link), tuned, notes)
 
 
 def settings(question: OverlapQuestion, tensors: Tensors, link: Link) -> Tuned:
@@ -87,7 +87,7 @@ def over_speeds(
     gbps: Iterable[float] = SPEEDS_GBPS,
     progress: Progress = silent,
 ) -> list[SpeedRow]:
-    """Every way on NICs of several speeds; settings are searched anew for each."""
+    """Every method on NICs of several speeds; settings are searched anew for each."""
     speeds = tuple(gbps)
     rows = []
     for number, speed in enumerate(speeds):
@@ -107,7 +107,7 @@ def best_behind_a_barrier(answer: OverlapAnswer) -> tuple[Groups, float]:
     Of merged gradients, the groups of the fused plan, and buckets of many sizes; of equals the fewest.
     """
     tensors, link = answer.tensors, answer.link
-    known = [answer.way("merged").groups, answer.way("fused").groups, buckets(tensors)]
+    known = [answer.method("merged").groups, answer.method("fused").groups, buckets(tensors)]
     known += [buckets(tensors, (size * MIB,)) for size in THRESHOLDS_MIB]
     steps = [(groups_with_barrier_s(tensors, link, groups), len(groups), number) for number, groups in enumerate(known)]
     seconds, _, number = min(steps)

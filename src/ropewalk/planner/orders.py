@@ -36,12 +36,12 @@ def orders(question: PlannerQuestion, option: Option) -> Iterator[Strategy]:
             question.model, question.cluster, question.batch, question.sequence, question.precision,
             strategy.optimiser, question.use(option.algorithm), seed=question.seed,
         )  # fmt: skip
-        ways = answer(asked, simulate=False).ways
+        methods = answer(asked, simulate=False).methods
     except InputError:
         return
-    for way in ways:
-        if way.order is not None and not way.order.is_plain:
-            yield replace(strategy, zero=0, order=way.order)
+    for method in methods:
+        if method.order is not None and not method.order.is_plain:
+            yield replace(strategy, zero=0, order=method.order)
 
 
 def within_a_step(strategy: Strategy) -> Iterator[Order]:

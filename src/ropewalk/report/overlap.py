@@ -1,4 +1,4 @@
-"""The page of an order of communication: every way beside the bound, before and after over time, settings, speeds."""
+"""The page of an order of communication: methods beside the bound, before and after over time, settings, speeds."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from ropewalk.overlap.answer import OverlapAnswer
 from ropewalk.overlap.study import SpeedRow
 from ropewalk.report import quantity
-from ropewalk.report.overlap_charts import settings_chart, speeds_chart, ways_chart
+from ropewalk.report.overlap_charts import methods_chart, settings_chart, speeds_chart
 from ropewalk.report.overlap_streams import ring_fact, stream_section
-from ropewalk.report.overlap_timeline import way_timeline
+from ropewalk.report.overlap_timeline import method_timeline
 from ropewalk.report.page import render
 from ropewalk.report.step_timeline import StepTimeline
 
@@ -22,7 +22,7 @@ NOTICED = 0.1
 
 @dataclass(frozen=True)
 class Drawn:
-    """One way over time."""
+    """One method over time."""
 
     name: str
     what: str
@@ -43,7 +43,7 @@ def overlap_page(
     speeds: Sequence[SpeedRow] = (),
 ) -> str:
     """One self-contained HTML page; `speeds` adds a chart over networks."""
-    charts = [ways_chart(answer)]
+    charts = [methods_chart(answer)]
     found = settings_chart(answer)
     if found is not None:
         charts.append(found)
@@ -60,7 +60,7 @@ def overlap_page(
         lead=f"{answer.why()[0].upper()}{answer.why()[1:]}.",
         facts=_facts(answer),
         best=answer.best,
-        ways=sorted(answer.ways, key=lambda way: (way.time_s, way.launches)),
+        methods=sorted(answer.methods, key=lambda method: (method.time_s, method.launches)),
         compute_s=answer.tensors.compute_s,
         drawn=drawn(answer),
         streams=streams,
@@ -103,13 +103,13 @@ NAMES = {
 def drawn(answer: OverlapAnswer) -> list[Drawn]:
     """Before and after: what frameworks do, then priorities, then the best, all to one scale."""
     names = ("fifo" if answer.link.duplex else "buckets", "priority", answer.best.name)
-    chosen = [answer.way(name) for name in dict.fromkeys(names)]
-    span = max(way.step_s for way in chosen)
+    chosen = [answer.method(name) for name in dict.fromkeys(names)]
+    span = max(method.step_s for method in chosen)
     found = []
-    for way in chosen:
-        timeline = way_timeline(answer, way, span)
+    for method in chosen:
+        timeline = method_timeline(answer, method, span)
         if timeline is not None:
-            found.append(Drawn(way.name, f"{way.what}: {quantity.seconds(way.step_s)}", timeline))
+            found.append(Drawn(method.name, f"{method.what}: {quantity.seconds(method.step_s)}", timeline))
     return found
 
 

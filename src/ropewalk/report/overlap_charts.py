@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ropewalk import palette
 from ropewalk.overlap.answer import OverlapAnswer
+from ropewalk.overlap.methods import METHODS, MethodStep
 from ropewalk.overlap.study import SpeedRow
-from ropewalk.overlap.ways import METHODS, Way
 from ropewalk.palette import Colour
 from ropewalk.report import colours, quantity
 from ropewalk.report.axis import Figure, axis, given_axis, layout, seconds_axis, value_axis
@@ -27,22 +27,23 @@ class StepBar:
     hover: str
 
 
-def ways_chart(answer: OverlapAnswer) -> Chart:
-    """Seconds of a step under every way, computing and waiting apart, and the bound that none can pass."""
+def methods_chart(answer: OverlapAnswer) -> Chart:
+    """Seconds of a step under every method, computing and waiting apart, and the bound that none can pass."""
     compute = answer.tensors.compute_s
-    equal: dict[tuple[float, int], list[Way]] = {}
-    for way in sorted(answer.ways, key=lambda way: (way.time_s, way.launches)):
-        equal.setdefault((way.time_s, way.launches), []).append(way)
+    equal: dict[tuple[float, int], list[MethodStep]] = {}
+    for method in sorted(answer.methods, key=lambda method: (method.time_s, method.launches)):
+        equal.setdefault((method.time_s, method.launches), []).append(method)
     bars = [
         StepBar(
-            ", ".join(way.name for way in ways),
+            ", ".join(method.name for method in methods),
             step_s,
-            "<br>".join(f"<b>{plain(way.name)}</b>: {plain(way.what)}" for way in ways) + "<br>exposed communication: "
+            "<br>".join(f"<b>{plain(method.name)}</b>: {plain(method.what)}" for method in methods)
+            + "<br>exposed communication: "
             f"{quantity.seconds(max(0.0, step_s - compute))}, {quantity.count(launches)} operations per step",
         )
-        for (step_s, launches), ways in equal.items()
+        for (step_s, launches), methods in equal.items()
     ]
-    title = f"Step time under {len(answer.ways)} communication orders"
+    title = f"Step time under {len(answer.methods)} communication orders"
     return steps_chart(
         "ways", title, bars, compute, answer.bounds.step_s, f"The bound: {answer.bound_in_words()}.",
         best_s=answer.best.time_s,
@@ -146,13 +147,13 @@ def settings_chart(answer: OverlapAnswer) -> Chart | None:
 
 
 def speeds_chart(rows: Sequence[SpeedRow], compute_s: float, *, mixes: bool = False) -> Chart:
-    """Every way over speeds of the network, in parts of the lower bound and in seconds.
+    """Every method over speeds of the network, in parts of the lower bound and in seconds.
 
     Where reductions take time (`mixes`), a faster network does not hide all communication.
     """
-    names = list(dict.fromkeys(row.way for row in rows))
+    names = list(dict.fromkeys(row.method for row in rows))
     speeds = sorted({row.bandwidth for row in rows})
-    step = {(row.way, row.bandwidth): row.step_s for row in rows}
+    step = {(row.method, row.bandwidth): row.step_s for row in rows}
     bound = {row.bandwidth: row.lower_bound_s for row in rows}
     ratio = {name: [step[name, speed] / bound[speed] for speed in speeds] for name in names}
     high = max(max(values) for values in ratio.values())

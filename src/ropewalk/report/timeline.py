@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -26,6 +27,8 @@ ROW_PIXELS = (5.0, 7.5)
 """Of a row where there are many, and where there are few."""
 TALLEST = 1_800
 NO_PHASES: Mapping[str, Colour] = MappingProxyType({})
+COPY = re.compile(r"(?<=.)/[0-9]+$")
+"""The number of a copy in the name of a task: of its rank, say."""
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -52,7 +55,8 @@ def time_unit(seconds: float) -> tuple[float, str]:
 def timeline(trace: Trace, critical: Ints, phases: Mapping[str, Colour] = NO_PHASES) -> Chart | None:
     """What ran when; tasks of the critical path are outlined. None where nothing ran.
 
-    Tasks whose label has a word of `phases` have its colour; of the others each label has its own.
+    Tasks whose label has a word of `phases` have its colour; of the others each label has its own, save for the number
+    of a copy behind a slash: backward-1/0 and backward-1/3 are one colour.
     """
     lanes = choose_lanes(trace, critical)
     if not len(lanes.task):
@@ -130,10 +134,10 @@ def _rows_of(trace: Trace, task: Ints, lane: Ints, lanes: int) -> tuple[Ints, tu
 
 
 def _look(trace: Trace, task: int, phases: Mapping[str, Colour]) -> str:
-    """What tasks of one colour have in common: the phase that their label names, or else the label itself."""
+    """What tasks of one colour have in common: the phase that their label names, or else the label."""
     label = trace.graph.name_of(task)
     words = label.split()
-    return next((phase for phase in phases if phase in words), label)
+    return next((phase for phase in phases if phase in words), COPY.sub("", label))
 
 
 def _coloured_labels(trace: Trace, lanes: Lanes, phases: Mapping[str, Colour]) -> dict[str, Colour]:

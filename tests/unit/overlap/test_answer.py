@@ -1,4 +1,4 @@
-"""The answer about an order: all ways beside the bound, settings searched or given, and the same on a network."""
+"""The answer about an order: all methods beside the bound, settings searched or given, and the same on a network."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -10,11 +10,11 @@ from ropewalk.errors import DeviceError, StrategyError
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.overlap.answer import order_of
 from ropewalk.overlap.link import ExchangeKind
+from ropewalk.overlap.methods import METHODS
 from ropewalk.overlap.question import OverlapQuestion
 from ropewalk.overlap.simulated import simulated
 from ropewalk.overlap.study import answer, best_behind_a_barrier, over_speeds, settings
-from ropewalk.overlap.ways import METHODS
-from ropewalk.report.overlap_timeline import way_timeline
+from ropewalk.report.overlap_timeline import method_timeline
 from ropewalk.sim.level import LevelUse
 from ropewalk.training import NetworkUse, transport_of
 
@@ -41,36 +41,38 @@ def asked(tmp_path):
 
 def test_no_way_beats_the_bound_and_the_best_is_the_fastest(asked):
     found = answer(asked())
-    assert [way.name for way in found.ways] == list(METHODS.names_for(ExchangeKind.ALL_REDUCE))
-    assert all(min(way.step_s, way.time_s) >= found.bounds.step_s * (1 - 1e-9) for way in found.ways)
-    assert found.best.time_s == min(way.time_s for way in found.ways if way.simulated_s is not None)
+    assert [method.name for method in found.methods] == list(METHODS.names_for(ExchangeKind.ALL_REDUCE))
+    assert all(min(method.step_s, method.time_s) >= found.bounds.step_s * (1 - 1e-9) for method in found.methods)
+    assert found.best.time_s == min(method.time_s for method in found.methods if method.simulated_s is not None)
 
 
 def test_of_ways_that_are_as_fast_the_one_with_the_fewest_operations_is_best(asked):
     found = answer(asked(cluster=slow(nic_bandwidth=1e13, nvlink_bandwidth=1e13), network=NO_OVERHEADS))
-    near = [way for way in found.ways if way.step_s <= found.best.step_s * (1 + 1e-9)]
+    near = [method for method in found.methods if method.step_s <= found.best.step_s * (1 + 1e-9)]
     assert len(near) > 2
-    assert found.best.launches == min(way.launches for way in near)
+    assert found.best.launches == min(method.launches for method in near)
 
 
 def test_what_the_network_carries_is_every_byte_once_and_in_time(asked):
     found = answer(asked())
-    for way in found.ways:
-        for kind in {move.way for move in way.moves}:
-            carried = sum(move.size_bytes for move in way.moves if move.way == kind)
+    for method in found.methods:
+        for kind in {move.operation for move in method.moves}:
+            carried = sum(move.size_bytes for move in method.moves if move.operation == kind)
             assert carried == pytest.approx(found.tensors.total_bytes)
-        assert all(before.end_s <= after.begin_s + 1e-12 for before, after in pairwise(way.moves))
-        assert way.forward_start_s[-1] + found.tensors.forward_s[-1] == pytest.approx(way.step_s)
+        assert all(before.end_s <= after.begin_s + 1e-12 for before, after in pairwise(method.moves))
+        assert method.forward_start_s[-1] + found.tensors.forward_s[-1] == pytest.approx(method.step_s)
 
 
 def test_sums_taken_apart_scatter_every_group_and_then_gather_it(asked):
     found = answer(asked())
-    way = found.way("dear")
-    groups = len(way.groups)
-    assert way.launches == len(way.moves) == 2 * groups
-    assert [move.way for move in way.moves] == ["reduce-scatter"] * groups + ["all-gather"] * groups
-    scattered, gathered = ({move.tensors: move for move in half} for half in (way.moves[:groups], way.moves[groups:]))
-    assert set(scattered) == set(gathered) == set(way.groups.members)
+    method = found.method("dear")
+    groups = len(method.groups)
+    assert method.launches == len(method.moves) == 2 * groups
+    assert [move.operation for move in method.moves] == ["reduce-scatter"] * groups + ["all-gather"] * groups
+    scattered, gathered = (
+        {move.tensors: move for move in half} for half in (method.moves[:groups], method.moves[groups:])
+    )
+    assert set(scattered) == set(gathered) == set(method.groups.members)
     assert all(
         move.begin_s >= found.tensors.ready_s[list(tensors)].max() - 1e-12 for tensors, move in scattered.items()
     )
@@ -78,19 +80,19 @@ def test_sums_taken_apart_scatter_every_group_and_then_gather_it(asked):
 
 def test_an_answer_has_an_order_whichever_way_is_best(asked):
     found = answer(asked())
-    for way in found.ways:
-        alone = replace(found, ways=(way,))
-        assert alone.best is way
+    for method in found.methods:
+        alone = replace(found, methods=(method,))
+        assert alone.best is method
         assert alone.order()
-        assert way_timeline(found, way, way.step_s) is not None
+        assert method_timeline(found, method, method.step_s) is not None
 
 
 def test_pushes_and_pulls_carry_every_byte_each(asked):
     found = answer(asked(sync=ExchangeKind.PARAMETER_SERVER))
-    assert [way.name for way in found.ways] == list(METHODS.names_for(ExchangeKind.PARAMETER_SERVER))
-    for way in found.ways:
+    assert [method.name for method in found.methods] == list(METHODS.names_for(ExchangeKind.PARAMETER_SERVER))
+    for method in found.methods:
         for direction in ("push", "pull"):
-            carried = sum(move.size_bytes for move in way.moves if move.way == direction)
+            carried = sum(move.size_bytes for move in method.moves if move.operation == direction)
             assert carried == pytest.approx(found.tensors.total_bytes)
 
 
@@ -114,7 +116,7 @@ def test_groups_for_a_framework_with_a_barrier_are_no_slower_than_its_own(asked)
     found = answer(asked())
     groups, seconds = best_behind_a_barrier(found)
     assert groups.tensors == len(found.tensors)
-    assert seconds <= min(found.way("buckets").step_s, found.way("merged").step_s) + 1e-12
+    assert seconds <= min(found.method("buckets").step_s, found.method("merged").step_s) + 1e-12
     assert seconds >= found.best.step_s - 1e-12
 
 
@@ -127,37 +129,37 @@ def test_parameter_servers_that_are_few_are_slower(asked):
 def test_faster_networks_make_no_step_longer(asked):
     rows = over_speeds(asked(), (1.0, 10.0, 100.0))
     for name in METHODS.names_for(ExchangeKind.ALL_REDUCE):
-        steps = [row.step_s for row in rows if row.way == name]
+        steps = [row.step_s for row in rows if row.method == name]
         assert steps == sorted(steps, reverse=True)
     assert all(row.step_s >= row.lower_bound_s * (1 - 1e-9) for row in rows)
 
 
 def test_every_way_but_halves_of_sums_is_simulated_and_the_estimate_is_the_same_without_updates(asked):
     found = answer(asked(optimiser="none"))
-    simulated = {way.name: way for way in found.ways if way.simulated_s is not None}
+    simulated = {method.name: method for method in found.methods if method.simulated_s is not None}
     assert set(simulated) == set(METHODS.names_for(ExchangeKind.ALL_REDUCE)) - {"dear"}
-    for way in simulated.values():
-        assert way.simulated_s == pytest.approx(way.step_s, rel=1e-9)
+    for method in simulated.values():
+        assert method.simulated_s == pytest.approx(method.step_s, rel=1e-9)
 
 
 def test_updates_are_done_while_the_gpu_waits_where_layers_wait_for_themselves(asked):
     found = answer(asked())
-    for way in found.ways:
-        if way.order is not None and not way.order.across_steps:
-            assert way.simulated_s == pytest.approx(way.step_s, rel=1e-9)
-        elif way.order is not None:
-            assert found.bounds.step_s * (1 - 1e-9) <= way.simulated_s <= way.step_s * (1 + 1e-9)
+    for method in found.methods:
+        if method.order is not None and not method.order.across_steps:
+            assert method.simulated_s == pytest.approx(method.step_s, rel=1e-9)
+        elif method.order is not None:
+            assert found.bounds.step_s * (1 - 1e-9) <= method.simulated_s <= method.step_s * (1 + 1e-9)
 
 
 def test_an_estimate_alone_simulates_nothing(asked):
     found = answer(asked(), simulate=False)
     assert not found.is_simulated
-    assert all(way.simulated_s is None and way.time_s == way.step_s for way in found.ways)
+    assert all(method.simulated_s is None and method.time_s == method.step_s for method in found.methods)
 
 
 def test_an_order_that_wins_in_the_model_wins_on_a_shared_network_too(asked):
     found = answer(asked(cluster=slow("4x1", network="leaf-spine:2x1x2")))
-    assert found.way("fused").time_s < found.way("buckets").time_s
+    assert found.method("fused").time_s < found.method("buckets").time_s
 
 
 def test_the_order_of_an_answer_is_that_of_its_best_way_and_simulates_to_its_time(asked):
@@ -171,7 +173,8 @@ def test_the_order_of_an_answer_is_that_of_its_best_way_and_simulates_to_its_tim
 
 def test_packets_are_an_answer_too(asked):
     flow, packet = (
-        answer(asked(network=NetworkUse(level=LevelUse(level)))).way("buckets").time_s for level in ("flow", "packet")
+        answer(asked(network=NetworkUse(level=LevelUse(level)))).method("buckets").time_s
+        for level in ("flow", "packet")
     )
     assert packet == pytest.approx(flow, rel=0.15)
     assert packet != flow

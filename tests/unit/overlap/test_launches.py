@@ -8,7 +8,7 @@ from grouping_oracles import judge
 
 from ropewalk.overlap.groups import Arrival, Groups
 from ropewalk.overlap.heads_tails import one_stream_sums
-from ropewalk.overlap.launches import cut_as_planned, in_ready_order, mend, planned, timed
+from ropewalk.overlap.launches import cut_as_planned, in_ready_order, planned, timed, without_useless_cuts
 from ropewalk.overlap.link import Link
 from ropewalk.overlap.plans import fused_plan, streamed_plan
 from ropewalk.overlap.tensors import from_layers
@@ -49,10 +49,10 @@ def test_every_piece_of_a_cut_tensor_starts_up():
 def test_cuts_that_cost_more_than_they_gain_are_taken_back():
     dear = Link(1, start_up_s=1.5)
     cut = cut_as_planned(SUMS, dear, SINGLES, Arrival.TOGETHER)
-    mended = mend(SUMS, dear, cut)
+    joined = without_useless_cuts(SUMS, dear, cut)
     assert (cut.count, timed(SUMS, dear, cut).step_s) == (5, 23.5)
-    assert (mended.count, timed(SUMS, dear, mended).step_s) == (4, 22)
-    assert mended.size_bytes.sum() == pytest.approx(12)
+    assert (joined.count, timed(SUMS, dear, joined).step_s) == (4, 22)
+    assert joined.size_bytes.sum() == pytest.approx(12)
 
 
 def test_a_sum_put_aside_while_it_starts_up_is_launched_only_once():

@@ -89,4 +89,4 @@ def test_estimates_of_a_slow_adder_are_what_the_network_does():
     assert found.link.throughput < found.link.bandwidth
     assert "and reduction" in found.why()
     for name in ("fifo", "merged", "fused"):
-        assert found.way(name).simulated_s == pytest.approx(found.way(name).step_s, rel=1e-9)
+        assert found.method(name).simulated_s == pytest.approx(found.method(name).step_s, rel=1e-9)

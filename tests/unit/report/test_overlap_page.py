@@ -44,8 +44,8 @@ def test_before_and_after_are_drawn_to_one_scale(asked, read_page):
     found = answer(asked())
     page = read_page(overlap_page(found))
     before, after = bars(page, "timeline-buckets"), bars(page, f"timeline-{found.best.name}")
-    assert before["span"] == after["span"] == round(found.way("buckets").step_s * 1e9)
-    layers, launches = found.tensors.layers, found.way("buckets").launches
+    assert before["span"] == after["span"] == round(found.method("buckets").step_s * 1e9)
+    layers, launches = found.tensors.layers, found.method("buckets").launches
     assert len(before["start"]) == 2 * layers + launches
     last = max(start + length for start, length in zip(after["start"], after["length"], strict=True))
     assert last == pytest.approx(found.best.step_s * 1e9, abs=2)
@@ -57,10 +57,10 @@ def test_bars_are_computing_and_waiting_and_the_bound_is_a_line(asked, read_page
     (figure,) = page.figures("ways")
     computing, waiting = figure["data"]
     assert [a + b for a, b in zip(computing["x"], waiting["x"], strict=True)] == pytest.approx(
-        [seconds for seconds, _ in sorted({(way.time_s, way.launches) for way in found.ways})]
+        [seconds for seconds, _ in sorted({(way.time_s, way.launches) for way in found.methods})]
     )
     names = ", ".join(figure["layout"]["yaxis"]["ticktext"]).split(", ")
-    assert sorted(names) == sorted(way.name for way in found.ways), "equal bars share a row"
+    assert sorted(names) == sorted(way.name for way in found.methods), "equal bars share a row"
     assert figure["layout"]["shapes"][0]["x0"] == found.bounds.step_s
     assert "25 MiB buckets as PyTorch DDP makes them" in page.text
 

@@ -158,6 +158,14 @@ def test_an_empty_graph_is_still_a_page(read_page):
     assert page.figure_keys == []
 
 
+def test_copies_of_a_task_on_other_gpus_share_a_colour(read_page):
+    sketch = Sketch()
+    for gpu in range(3):
+        sketch.compute(gpu, 1.0, label=f"backward-1/{gpu}", after=[sketch.compute(gpu, 0.5, label=f"forward/{gpu}")])
+    (figure,) = read_page(trace_page(run(sketch))).figures("timeline")
+    assert [(trace["name"], len(trace["x"])) for trace in figure["data"]] == [("forward", 3), ("backward-1", 3)]
+
+
 def test_more_labels_than_colours_share_one(read_page):
     sketch = Sketch()
     for number in range(12):

@@ -22,7 +22,7 @@ from ropewalk.training import NetworkUse, TrainingAnswer
 
 SERVERS, SAMPLES, START_UP_S = 4, 32, 2e-3
 THEOREM = "largest tail first is optimal on one link (ByteScheduler, PACE), derived independently and checked"
-WAYS = {"FIFO": "fifo", "priority": "priority", "fused": "fused", "streamed": "streamed"}
+ORDERED = {"FIFO": "fifo", "priority": "priority", "fused": "fused", "streamed": "streamed"}
 
 
 @cache
@@ -41,17 +41,18 @@ def found(seed: int) -> OverlapAnswer:
     )
 
 
-def ordered(way: str, seed: int) -> TrainingAnswer:
-    """The step with its gradients in the order of one of the ways."""
+def ordered(method: str, seed: int) -> TrainingAnswer:
+    """The step with its gradients in the order of one of the methods."""
     answer = found(seed)
-    order = answer.way(way).order
+    order = answer.method(method).order
     assert order is not None, "only all-reduces have an order in a step"
     return simulated(answer.question.training, order)
 
 
 RECIPE = Recipe(
     tuple(
-        Case(name, StepSetup(partial(ordered, way)), short=name in ("FIFO", "priority")) for name, way in WAYS.items()
+        Case(name, StepSetup(partial(ordered, method)), short=name in ("FIFO", "priority"))
+        for name, method in ORDERED.items()
     ),
     (
         TimeRatio(

@@ -1,7 +1,7 @@
-"""Every way to bring gradients together, on one model and one link: what frameworks do, and what has been published.
+"""Methods of synchronising gradients, on one model and one link: what frameworks do, and what has been published.
 
-A `Way` says how long a step takes and, where it can be drawn, what the network carries when. `METHODS` is the table
-of them; some need all-reduces, some parameter servers.
+A `MethodStep` says how long a step takes and, where it can be drawn, what the network carries when. `METHODS` is the
+table of methods; some need all-reduces, some parameter servers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BYTEPS_CREDITS = 4
 class HandedBytes:
     """Some bytes on the network, handed over as one operation."""
 
-    way: str
+    operation: str
     """all-reduce, its halves reduce-scatter and all-gather, push or pull."""
     begin_s: float
     end_s: float
@@ -48,8 +48,8 @@ class HandedBytes:
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
-    """One way to bring gradients together, and the step that it makes."""
+class MethodStep:
+    """A method of synchronising gradients, and the step that it makes."""
 
     name: str
     """A method of `METHODS`."""
@@ -91,9 +91,9 @@ class Scene:
     """Tensors of a group at most, where there are so many that the search would take minutes."""
 
 
-def _by_policy(name: str, scene: Scene, policy: OverlapPolicy) -> Way:
+def _by_policy(name: str, scene: Scene, policy: OverlapPolicy) -> MethodStep:
     run = schedule(scene.tensors, scene.link, policy)
-    return Way(
+    return MethodStep(
         name, run.step_s, len(run.pieces), Groups.singles(scene.tensors.in_ready_order), tuple(_moves(run)),
         run.forward_start_s, None if scene.link.duplex else order_of_run(run),
     )  # fmt: skip
@@ -102,10 +102,10 @@ def _by_policy(name: str, scene: Scene, policy: OverlapPolicy) -> Way:
 def _moves(run: OverlapRun) -> list[HandedBytes]:
     """Pieces of one tensor that follow each other at once are drawn as one."""
     found = []
-    ways = [("push", run.push_start_s, run.push_end_s), ("pull", run.pull_start_s, run.pull_end_s)]
+    operations = [("push", run.push_start_s, run.push_end_s), ("pull", run.pull_start_s, run.pull_end_s)]
     if not run.link.duplex:
-        ways = [("all-reduce", run.push_start_s, run.push_end_s)]
-    for way, begins, ends in ways:
+        operations = [("all-reduce", run.push_start_s, run.push_end_s)]
+    for operation, begins, ends in operations:
         in_time = np.argsort(begins, kind="stable")
         runs: list[list[int]] = []
         for piece in in_time.tolist():
@@ -115,14 +115,14 @@ def _moves(run: OverlapRun) -> list[HandedBytes]:
             else:
                 runs.append([piece])
         found += [
-            HandedBytes(way, float(begins[part[0]]), float(ends[part[-1]]), float(run.pieces.size_bytes[part].sum()),
-                 (int(run.pieces.tensor[part[0]]),))
+            HandedBytes(operation, float(begins[part[0]]), float(ends[part[-1]]),
+                        float(run.pieces.size_bytes[part].sum()), (int(run.pieces.tensor[part[0]]),))
             for part in runs
         ]  # fmt: skip
     return found
 
 
-def _by_launches(name: str, scene: Scene, run: LaunchTimes, order: Order) -> Way:
+def _by_launches(name: str, scene: Scene, run: LaunchTimes, order: Order) -> MethodStep:
     """A plan of launches."""
     launches = run.launches
     starts = scene.tensors.forward_start(run.arrival_s, barrier=not order.across_steps)
@@ -139,22 +139,22 @@ def _by_launches(name: str, scene: Scene, run: LaunchTimes, order: Order) -> Way
                  float(launches.size_bytes[pieces].sum()), carried)
         )  # fmt: skip
     step = float(starts[-1] + scene.tensors.forward_s[-1])
-    return Way(name, step, launches.count, launches.groups, tuple(moves), starts, order)
+    return MethodStep(name, step, launches.count, launches.groups, tuple(moves), starts, order)
 
 
-def _in_order(name: str, scene: Scene, groups: Groups, order: Order, collectives: Sequence[int] = ()) -> Way:
+def _in_order(name: str, scene: Scene, groups: Groups, order: Order, collectives: Sequence[int] = ()) -> MethodStep:
     """Groups one after the other as they are ready, and a barrier behind all of them."""
     sums = one_stream_sums(scene.tensors)
     run = timed(sums, scene.link, in_ready_order(sums, groups), collectives=collectives)
     return _by_launches(name, scene, run, order)
 
 
-def first_come(scene: Scene) -> Way:
+def first_come(scene: Scene) -> MethodStep:
     """Whole tensors in order of readiness."""
     return _by_policy("fifo", scene, fifo())
 
 
-def bucketed(scene: Scene) -> Way:
+def bucketed(scene: Scene) -> MethodStep:
     """Layers collected as a lowered step collects them: one that overfills a bucket is several collectives."""
     groups = buckets(scene.tensors, (DDP_BUCKET,))
     sizes = [float(scene.tensors.size_bytes[list(group)].sum()) for group in groups.members]
@@ -162,25 +162,25 @@ def bucketed(scene: Scene) -> Way:
     return _in_order("buckets", scene, groups, Order(), filled)
 
 
-def merged(scene: Scene) -> Way:
+def merged(scene: Scene) -> MethodStep:
     groups = merged_gradients(scene.tensors, scene.link)
     return _in_order("merged", scene, groups, order_of_groups(scene.tensors, groups))
 
 
-def by_priority(scene: Scene) -> Way:
+def by_priority(scene: Scene) -> MethodStep:
     return _by_policy("priority", scene, scene.policy)  # fmt: skip
 
 
-def as_released(scene: Scene) -> Way:
+def as_released(scene: Scene) -> MethodStep:
     return _by_policy("released", scene, released_bytescheduler())
 
 
-def as_byteps(scene: Scene) -> Way:
+def as_byteps(scene: Scene) -> MethodStep:
     """With scheduling on, whatever its piece size: a credit of several pieces."""
     return _by_policy("byteps", scene, byteps(credits=BYTEPS_CREDITS))
 
 
-def taken_apart(scene: Scene) -> Way:
+def taken_apart(scene: Scene) -> MethodStep:
     found = tuned(scene.tensors, scene.link, scene.rounds_s)
     members = found.groups.members
     halves = [("reduce-scatter", number, *times) for number, times in enumerate(found.scatter_s.tolist())]
@@ -192,15 +192,15 @@ def taken_apart(scene: Scene) -> Way:
         for half, number, begin, end in sorted(halves, key=lambda half: half[2])
     )
     starts = scene.tensors.forward_start(found.arrival_s)
-    return Way("dear", found.step_s, len(moves), found.groups, moves, starts)
+    return MethodStep("dear", found.step_s, len(moves), found.groups, moves, starts)
 
 
-def fused(scene: Scene) -> Way:
+def fused(scene: Scene) -> MethodStep:
     run = fused_plan(scene.tensors, scene.link, widest=scene.widest)
     return _by_launches("fused", scene, run, order_of_launches(scene.tensors, run.launches))
 
 
-def streamed(scene: Scene) -> Way:
+def streamed(scene: Scene) -> MethodStep:
     """Layers that arrive one by one, or the fused plan where that is as good."""
     tensors, link, widest = scene.tensors, scene.link, scene.widest
     alone = (Groups.singles(range(len(tensors))),)
@@ -220,7 +220,7 @@ def _two_directions(kind: ExchangeKind) -> str | None:
 
 ALL_REDUCES, SERVERS = "all-reduce", "parameter servers"
 
-METHODS: Choices[Choice[Callable[[Scene], Way]]] = Choices(
+METHODS: Choices[Choice[Callable[[Scene], MethodStep]]] = Choices(
     "method",
     (
         Choice("fifo", first_come, "every layer when its gradients are ready, then a barrier", title="first come",
@@ -244,7 +244,7 @@ METHODS: Choices[Choice[Callable[[Scene], Way]]] = Choices(
                ALL_REDUCES, "PACE, by layer", RED),
     ),
 )  # fmt: skip
-"""All methods, from the plainest to the most elaborate. Adding one is a function that makes a `Way` and a line here."""
+"""All methods, from the plainest to the most elaborate; a new one is a function that makes a `MethodStep` and a row."""
 
 MOST_FREELY_GROUPED = 300
 WIDEST = 64
