@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.fabric import Fabric
+from ropewalk.lab.machine import disturbed_said
 from ropewalk.lab.parting import Parting, parting
 from ropewalk.lab.predict import below_packets
 from ropewalk.lab.process import LabRun
@@ -184,12 +185,8 @@ class LabAnswer:
     def notes(self, *, advice: bool = True) -> list[str]:
         """What a reader should know about the runs; without `advice` no options of `lab run` that would help."""
         said = self._times_said()
-        disturbed = len(self.runs) - len(self.trusted)
-        if disturbed:
-            reason = next(why for run in self.runs if (why := run.machine.disturbed()) is not None)
-            left_out = f"which {'is' if disturbed == 1 else 'are'} left out"
-            void = left_out if self.trusted else "so no run can be trusted: repeat it on an idle machine"
-            said.append(f"the machine disturbed {disturbed} of {len(self.runs)} runs ({reason}), {void}")
+        if (disturbed := disturbed_said([run.machine for run in self.runs])) is not None:
+            said.append(disturbed)
         said.append(_PRIORITIES[self.typical.machine.priority])
         rate = self.messages / self.predicted_s
         if rate > MOST_MESSAGES:

@@ -21,7 +21,7 @@ from ropewalk.lab.gloo_ranks import RankRun, enter, run
 from ropewalk.lab.gloo_tasks import RUNS, gloo_tasks, whole_items
 from ropewalk.lab.job import ITEM_BYTES
 from ropewalk.lab.lab import Lab
-from ropewalk.lab.machine import MachineUse
+from ropewalk.lab.machine import MachineUse, disturbed_said
 from ropewalk.lab.measure import speeds
 from ropewalk.lab.predict import flow_level, payload_share
 from ropewalk.lab.process import needs_user_namespace
@@ -107,9 +107,8 @@ class GlooAnswer:
                 for at, (one, two) in enumerate(zip(self.predicted, self.measured, strict=True))
             )
             said.append(f"predicted and measured: {times}")
-        reasons = [why for one in self.runs if (why := one.machine.disturbed()) is not None]
-        if reasons:
-            said.append(f"the machine disturbed {len(reasons)} of {len(self.runs)} runs ({reasons[0]})")
+        if (disturbed := disturbed_said([one.machine for one in self.runs])) is not None:
+            said.append(disturbed)
         wrong = ", ".join(map(str, self.wrong))
         said.append(f"the data was wrong on ranks {wrong}" if wrong else "every result was correct")
         return said

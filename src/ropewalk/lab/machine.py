@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +61,26 @@ class MachineUse:
         if not self.priority and self.idle_s < LEAST_IDLE * self.wall_s * self.cores:
             return "no core was idle"
         return None
+
+
+def disturbed_said(runs: Sequence[MachineUse]) -> str | None:
+    """How many runs the machine disturbed, why, and what that means for the others; None where it disturbed none.
+
+    >>> quiet, busy = (MachineUse(2.0, 2, 0.0, 0.001, 0.2, 0.3, idle) for idle in (3.0, 0.0))
+    >>> disturbed_said([quiet, quiet])
+    >>> disturbed_said([quiet, busy])
+    'the machine disturbed 1 of 2 runs (no core was idle), which is left out'
+    >>> disturbed_said([busy])
+    'the machine disturbed 1 of 1 run (no core was idle), so no run can be trusted: repeat it on an idle machine'
+    """
+    reasons = [why for run in runs if (why := run.disturbed()) is not None]
+    if not reasons:
+        return None
+    left_out = f"which {'is' if len(reasons) == 1 else 'are'} left out"
+    void = left_out if len(reasons) < len(runs) else "so no run can be trusted: repeat it on an idle machine"
+    return (
+        f"the machine disturbed {len(reasons)} of {len(runs)} run{'' if len(runs) == 1 else 's'} ({reasons[0]}), {void}"
+    )
 
 
 class Watch:
