@@ -9,6 +9,11 @@ from ropewalk.serve.job import ServedJob
 from ropewalk.serve.speed import speed_document
 from ropewalk.serve.state import State
 from ropewalk.tenancy.allocation import Allocation
+from ropewalk.tenancy.occupancy import Occupancy
+from ropewalk.tenancy.optical.fibres import free_fibres
+from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.pod_fibres import free_pod_fibres
+from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
 from ropewalk.tenancy.parts import part_names
 from ropewalk.tenancy.plant import Plant
 
@@ -94,6 +99,16 @@ def servers_in_rank_order(plant: Plant, held: Allocation) -> list[dict[str, Any]
     return found
 
 
+def _free_links(occupancy: Occupancy) -> int:
+    """Cables of leafs that a new job may use; where optical switches are in the middle, fibres without a circuit."""
+    plant = occupancy.plant
+    if isinstance(plant, OpticalPlant):
+        return int(free_fibres(occupancy).leaf.sum())
+    if isinstance(plant, PodOpticalPlant):
+        return int(free_pod_fibres(occupancy).leaf.sum())
+    return int(occupancy.ports_of_leaf.sum())
+
+
 def status(state: State) -> dict[str, Any]:
     """The cluster in a few numbers."""
     plant, occupancy = state.occupancy.plant, state.occupancy
@@ -103,7 +118,7 @@ def status(state: State) -> dict[str, Any]:
         "plant": plant.name,
         "settings": state.settings.as_document(),
         "gpus": {"total": plant.gpus, "used": occupancy.used, "free": occupancy.free},
-        "links": {"total": int(plant.cables.sum()), "free": int(occupancy.ports_of_leaf.sum())},
+        "links": {"total": int(plant.cables.sum()), "free": _free_links(occupancy)},
         "jobs": {
             "running": len(running),
             "pending": len(waiting),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ropewalk.serve.answers import queue, status
 from ropewalk.serve.speed import recent_step_s, slowdown
+from ropewalk.tenancy.optical.plant import OpticalPlant
 
 if TYPE_CHECKING:
     from ropewalk.serve.state import State
@@ -38,6 +39,7 @@ def live(state: State) -> dict[str, Any]:
         "leafs": list(plant.leaf_names[:shown]),
         "spines": list(plant.spine_names),
         "cores": list(plant.core_names),
+        "optical": isinstance(plant, OpticalPlant),
         "cables": plant.cables[:shown].tolist(),
         "core_cables": plant.core_cables[:above].tolist(),
         "load": np.round(load[:shown], 3).tolist(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from serve_cluster import Cluster
 
 from ropewalk.serve import operation as asked
@@ -63,6 +64,24 @@ def test_jobs_are_told_with_their_own_links_and_the_leafs_they_are_on():
     tiers.submit(32)
     (job,) = live(tiers.state)["jobs"]
     assert job["dedicated_links"] == len(job["links"]) == 32
+
+
+@pytest.mark.parametrize(
+    ("policy", "fabric", "gpus", "optical"),
+    [
+        ("ocs-vclos", "leaf-spine:4x8x8", 24, True),
+        ("ocs-vclos-pods", "fat-tree:8", 32, False),
+        ("vclos", "fat-tree:8", 32, False),
+    ],
+)
+def test_links_in_circuits_are_reserved_as_others_are(policy, fabric, gpus, optical):
+    cluster = Cluster(policy, fabric)
+    links = live(cluster.state)["status"]["links"]
+    assert links["free"] == links["total"] > 0
+    cluster.submit(gpus)
+    found = live(cluster.state)
+    assert found["status"]["links"]["free"] == links["total"] - found["jobs"][0]["dedicated_links"]
+    assert found["optical"] == optical
 
 
 def test_slow_jobs_are_told_with_their_slowdown():

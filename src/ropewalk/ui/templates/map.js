@@ -56,6 +56,8 @@ const map = (() => {
       return made;
     };
     const widest = Math.max(0, ...found.servers.map((servers) => servers.length));
+    // With two tiers a column is a spine; optical switches may be all that leafs have fibres to.
+    const reached = found.spines.map((_, place) => !found.cores.length && found.cables.some((counts) => counts[place]));
     const rows = found.leafs.map((leaf, number) => {
       const made = row(leaf);
       found.servers[number].forEach((name, place) => {
@@ -65,13 +67,13 @@ const map = (() => {
       });
       for (let place = found.servers[number].length; place < widest; place++) made.append(cell("server none", ""));
       made.append(document.createElement("b"));
-      found.spines.forEach((spine, place) => (found.cables[number][place] || !found.cores.length) && made.append(marked(
+      found.spines.forEach((spine, place) => (found.cables[number][place] || reached[place]) && made.append(marked(
         cable(leaf, spine, found.cables[number][place], links.get(`${number} ${place}`), found.load[number][place]),
         `link:${leaf}-${spine}`, `spine:${spine}`, `leaf:${leaf}`,
       )));
       return made;
     });
-    at("map").replaceChildren(head([["servers", widest * 21 + 14], ["cables to spines", 110]]), ...rows);
+    at("map").replaceChildren(head([["servers", widest * 21 + 14], [found.optical ? "fibres to optical switches" : "cables to spines", 160]]), ...rows);
     const above = found.core_cables.map((counts, number) => {
       const made = row(found.spines[number]);
       found.cores.forEach((core, place) => counts[place] && made.append(marked(
