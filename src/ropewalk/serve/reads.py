@@ -121,8 +121,8 @@ def plant(state: State, asked: ReceivedRequest) -> dict[str, Any]:
         "cables": there.cables.tolist(),
         **({"cores": list(there.core_names), "core_cables": there.core_cables.tolist()} if there.cores else {}),
         **({"rails": there.rails} if there.rails > 1 else {}),
-        "drained": list(part_names(there, state.drained)),
-        "failed": list(part_names(there, state.failed)),
+        "drained": list(part_names(state.occupancy.plant, state.drained)),
+        "failed": list(part_names(state.occupancy.plant, state.failed)),
     }
 
 

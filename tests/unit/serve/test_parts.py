@@ -6,6 +6,8 @@ import pytest
 from serve_cluster import Cluster
 
 from ropewalk.serve import operation as asked
+from ropewalk.serve.asked import ReceivedRequest
+from ropewalk.serve.reads import plant
 from ropewalk.tenancy.drained import Drained
 
 
@@ -21,6 +23,14 @@ def test_a_drained_server_keeps_its_job_and_gets_no_other() -> None:
     assert not cluster.do(asked.Drain(("server:server0",))).events
     cluster.do(asked.Restore(("server:server0",)))
     assert cluster.state.occupancy.free == 32
+
+
+def test_the_plant_names_optical_switches_that_are_out_of_service() -> None:
+    cluster = Cluster("ocs-vclos")
+    cluster.do(asked.Drain(("spine:ocs7",)))
+    cluster.do(asked.Fail(("link:leaf0-ocs1",)))
+    shown = plant(cluster.state, ReceivedRequest(None, {}, {}))
+    assert (shown["drained"], shown["failed"]) == (["spine:ocs7"], ["link:leaf0-ocs1"])
 
 
 def test_a_part_that_is_drained_and_failed_comes_back_when_both_are_over() -> None:
