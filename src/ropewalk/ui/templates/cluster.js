@@ -26,7 +26,7 @@
   };
   // Below one leaf, or on rails below those of one unit.
   const inside = (job) => (job.on_leafs > 1 ? "inside its unit" : "inside its leaf");
-  const NETWORK = { "contention-free": "dedicated links", rearrangeable: "dedicated links", none: "shared links" };
+  const NETWORK = { "contention-free": "dedicated links", rearrangeable: "dedicated links", isolated: "cables of its own", none: "shared links" };
   const speed = (job) => (job.slowdown === null ? number(job.recent_step_s === null ? "–" : `${ui.seconds(job.recent_step_s)} a step`) : { className: `number ${job.slow ? "bad" : ""}`, textContent: job.slowdown > 1.005 ? `${((job.slowdown - 1) * 100).toFixed(0)} % slower` : "as promised" });
   const show = (found) => {
     const { gpus, links, jobs, settings, plant } = found.status;
@@ -35,8 +35,9 @@
     at("headline").textContent = `${ui.count(jobs.running)} ${jobs.running === 1 ? "job" : "jobs"} on ${ui.count(gpus.used)} of ${ui.count(gpus.total)} GPUs, ${ui.count(jobs.pending)} waiting`;
     const fullest = map.show(found);
     ui.facts(at("numbers"), [
-      ["GPUs in use", ui.percent(gpus.used / gpus.total)], ["Links reserved", `${ui.count(links.total - links.free)} of ${ui.count(links.total)}`],
-      ["Load of the fullest link", `${Math.round(fullest * 100)} %`], ["Held jobs", String(jobs.held)], ["Parts out of service", String(out)],
+      ["GPUs in use", ui.percent(gpus.used / gpus.total)],
+      ...(links.total ? [["Links reserved", `${ui.count(links.total - links.free)} of ${ui.count(links.total)}`], ["Load of the fullest link", `${Math.round(fullest * 100)} %`]] : []), // patch panels have no spines
+      ["Held jobs", String(jobs.held)], ["Parts out of service", String(out)],
     ]);
     const parts = [...[...new Set(found.servers.flat())].slice(0, 500).map((name) => `server:${name}`), ...found.leafs.map((name) => `leaf:${name}`), ...found.spines.map((name) => `spine:${name}`), ...found.cores.map((name) => `core:${name}`)];
     at("parts").replaceChildren(...parts.map((name) => new Option(name)));

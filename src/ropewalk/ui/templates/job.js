@@ -83,7 +83,7 @@
     at("because").textContent = job.reason ? `It waits: ${job.reason.message}.${earliest} ${job.reason.remedy ? `What helps: ${job.reason.remedy}.` : ""}` : "";
     const held = job.allocation;
     const below = held && ({ server: "its server", leaf: held.leafs.length > 1 ? "its unit" : "its leaf" })[held.stage];
-    const network = held && (below ? `none: it stays inside ${below}` : { "contention-free": "dedicated links; its NICs never wait for others", rearrangeable: "dedicated links; its own flows may meet", none: "links that it shares with other jobs" }[held.guarantee]);
+    const network = held && (below ? `none: it stays inside ${below}` : { "contention-free": "dedicated links; its NICs never wait for others", rearrangeable: "dedicated links; its own flows may meet", isolated: "cables of its own between its servers, which relay for each other", none: "links that it shares with other jobs" }[held.guarantee]);
     const [promised, recent] = [job.speed?.promised_step_s ?? null, job.speed?.recent_step_s ?? null];
     ui.facts(at("numbers"), [
       ["GPUs", ui.count(job.gpus)], ["Dedicated links", held ? `${ui.count(held.links)}${held.core_links ? ` + ${ui.count(held.core_links)} to cores` : ""}` : "–"],
@@ -102,7 +102,7 @@
     if (!held) at("place").append(ui.row([{ className: "nobody", textContent: "No place yet.", colSpan: 2 }]));
     at("acts").replaceChildren(...(job.state === "running" ? [button("End it", "end", `End ${job.name || job.id}? Its ${ui.count(job.gpus)} GPUs and its links are given to others.`)] : []), ...(job.state === "pending" ? [button("Cancel it", "cancel")] : []), ui.link("The cluster", "/ui/cluster", "plain"));
     const rules = await ui.ask(`${path}/rules`);
-    at("routes").textContent = held ? `${few(held.leafs ?? [])}${below ? `: nothing leaves ${below}` : held.spines?.length ? ` over ${few(held.spines)}` : " over links that it shares with others"}${held.cores?.length ? ` and ${few(held.cores)}` : ""}. ${rules.driver ? `${rules.rules.length} rules by the driver ${rules.driver}.` : "No driver puts rules on switches."}` : "No routes yet.";
+    at("routes").textContent = held ? `${few(held.leafs ?? [])}${below ? `: nothing leaves ${below}` : held.spines?.length ? ` over ${few(held.spines)}` : held.guarantee === "isolated" ? ": cables from server to server" : " over links that it shares with others"}${held.cores?.length ? ` and ${few(held.cores)}` : ""}. ${rules.driver ? `${rules.rules.length} rules by the driver ${rules.driver}.` : "No driver puts rules on switches."}` : "No routes yet.";
     at("rules").hidden = !rules.rules.length;
     at("rules").textContent = JSON.stringify(rules.rules.slice(0, 50), null, 1);
     return job;

@@ -73,7 +73,9 @@ const map = (() => {
       )));
       return made;
     });
-    at("map").replaceChildren(head([["servers", widest * 21 + 14], [found.optical ? "fibres to optical switches" : "cables to spines", 160]]), ...rows);
+    at("map").replaceChildren(head([["servers", widest * 21 + 14], ...(found.spines.length ? [[found.optical ? "fibres to optical switches" : "cables to spines", 160]] : [])]), ...rows);
+    at("cables-show").hidden = !found.spines.length;
+    at("map-note").textContent = `A row is a ${found.spines.length ? "leaf: its servers with their GPUs, then its cables" : "rack: its servers with their GPUs"}. A colour is a job, as in the tables below. Grey is free, hatched is out of service.`;
     const above = found.core_cables.map((counts, number) => {
       const made = row(found.spines[number]);
       found.cores.forEach((core, place) => counts[place] && made.append(marked(
