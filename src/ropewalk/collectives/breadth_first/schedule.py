@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ropewalk.arrays import Ints
+from ropewalk.collectives.along_trees import TREE_COLLECTIVES, TreeCollective
 from ropewalk.collectives.breadth_first.broadcast import BroadcastRound, BroadcastRounds, broadcast
 from ropewalk.collectives.breadth_first.neighbours import Neighbours, Way, neighbours_of
 from ropewalk.collectives.lanes import Rounds
@@ -21,23 +22,6 @@ from ropewalk.errors import ProgramError
 from ropewalk.fabric import Fabric
 from ropewalk.ragged import ranges
 from ropewalk.routing import Routes, make_routes
-
-
-@dataclass(frozen=True)
-class _Kind:
-    title: str
-    reduces: bool
-    spreads: bool
-    rooted: bool = False
-
-
-_KINDS: Mapping[str, _Kind] = {
-    "allgather": _Kind("all-gather", reduces=False, spreads=True),
-    "reducescatter": _Kind("reduce-scatter", reduces=True, spreads=False),
-    "allreduce": _Kind("all-reduce", reduces=True, spreads=True),
-    "broadcast": _Kind("broadcast", reduces=False, spreads=True, rooted=True),
-    "reduce": _Kind("reduce", reduces=True, spreads=False, rooted=True),
-}
 
 
 def bfb_schedule(network: Network, collective: str, segments: int = 1, *, root: int | None = None) -> Schedule:
@@ -54,18 +38,18 @@ def bfb_schedule(network: Network, collective: str, segments: int = 1, *, root: 
     >>> len(schedule.program.rounds), schedule.promise
     (4, Fraction(12800000000, 3))
     """
-    if collective not in _KINDS:
-        raise ProgramError(f"there is no breadth-first {collective!r}: choose {', '.join(_KINDS)}")
+    if collective not in TREE_COLLECTIVES:
+        raise ProgramError(f"there is no breadth-first {collective!r}: choose {', '.join(TREE_COLLECTIVES)}")
     if segments < 1:
         raise ProgramError(f"a pipeline of {segments} segments carries nothing: give at least 1")
-    kind = _KINDS[collective]
-    weight = _weights(network, kind, root)
+    purpose = TREE_COLLECTIVES[collective]
+    weight = _weights(network, purpose, root)
     moves: list[_Moves] = []
     ways: dict[tuple[int, int], tuple[Way, ...]] = {}
     parts: list[tuple[Neighbours, BroadcastRounds]] = []
-    if kind.reduces:
+    if purpose.reduces:
         parts.append(_part(network.reversed(), weight))
-    if kind.spreads:
+    if purpose.spreads:
         parts.append(_part(network, weight))
     pieces = int(np.lcm.reduce([part.pieces for _, part in parts]))
     first = np.cumsum([0, *weight]) * pieces
@@ -74,21 +58,21 @@ def bfb_schedule(network: Network, collective: str, segments: int = 1, *, root: 
         own = [_moves_of(step, first, pieces // part.pieces, adds) for step in part.steps]
         moves += own[::-1] if adds else own
         ways |= {(u, w) if adds else (w, u): way for (w, u), way in graph.ways.items()}
-    program = _program(kind, weight, pieces, moves, segments)
+    program = _program(purpose, weight, pieces, moves, segments)
     hosts = network.members.astype(np.int32)
     routes = _routes(network.fabric, hosts, {pair: ways[pair] for pair in _pairs_used(moves)})
     schedule = Schedule("breadth-first", program, hosts, routes)
     return replace(schedule, promise=1 / schedule_cost(schedule, network).seconds_per_byte)
 
 
-def _weights(network: Network, kind: _Kind, root: int | None) -> tuple[int, ...]:
-    if not kind.rooted:
+def _weights(network: Network, purpose: TreeCollective, root: int | None) -> tuple[int, ...]:
+    if not purpose.one_root:
         if root is not None:
-            raise ProgramError(f"a {kind.title} has no root: leave the root out")
+            raise ProgramError(f"a {purpose.title} has no root: leave the root out")
         return network.weight
     host = int(network.members[0]) if root is None else root
     if host not in network.members:
-        raise ProgramError(f"{kind.title}: host {host} is not in the group: give the root as a host of the group")
+        raise ProgramError(f"{purpose.title}: host {host} is not in the group: give the root as a host of the group")
     return tuple(int(member == host) for member in network.members)
 
 
@@ -121,18 +105,20 @@ def _pairs_used(moves: list[_Moves]) -> list[tuple[int, int]]:
     return [(int(w), int(u)) for w, u in np.unique(ends, axis=0)]
 
 
-def _program(kind: _Kind, weight: tuple[int, ...], pieces: int, moves: list[_Moves], segments: int) -> Program:
+def _program(
+    purpose: TreeCollective, weight: tuple[int, ...], pieces: int, moves: list[_Moves], segments: int
+) -> Program:
     ranks = len(weight)
     owner_of_piece = np.repeat(np.arange(ranks), np.array(weight) * pieces)
     roots: Condition = owner(ranks, lambda chunk: owner_of_piece[chunk // segments])
     everybody = everyone(ranks)
     return Program(
-        name=f"breadth-first {kind.title}" + (f" in {segments} segments" if segments > 1 else ""),
+        name=f"breadth-first {purpose.title}" + (f" in {segments} segments" if segments > 1 else ""),
         ranks=ranks,
         chunks=len(owner_of_piece) * segments,
         rounds=tuple(_rounds(moves, segments)),
-        pre=everybody if kind.reduces else roots,
-        post=everybody if kind.spreads else roots,
+        pre=everybody if purpose.reduces else roots,
+        post=everybody if purpose.spreads else roots,
     )
 
 

@@ -1,11 +1,11 @@
-"""What a collective asks of a forest, and the halves of the forest that do it: what reduces and what spreads."""
+"""The halves of a forest that do what a collective asks for: what reduces and what spreads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ropewalk.collectives.along_trees import TREE_COLLECTIVES, TreeCollective
 from ropewalk.collectives.forest.forest import Forest
 from ropewalk.collectives.forest.synthesis import AllReduceForest
 from ropewalk.collectives.optimum.network import Network
@@ -13,32 +13,10 @@ from ropewalk.errors import ProgramError
 
 
 @dataclass(frozen=True)
-class Purpose:
-    """What a collective asks of a forest."""
-
-    title: str
-    reduces: bool
-    """Whether every rank brings something to the sum; otherwise only the root of a chunk has it."""
-    spreads: bool
-    """Whether every rank ends with it; otherwise only the root of a chunk does."""
-    one_root: bool = False
-
-
-PURPOSES: Mapping[str, Purpose] = {
-    "allgather": Purpose("all-gather", reduces=False, spreads=True),
-    "reducescatter": Purpose("reduce-scatter", reduces=True, spreads=False),
-    "allreduce": Purpose("all-reduce", reduces=True, spreads=True),
-    "broadcast": Purpose("broadcast", reduces=False, spreads=True, one_root=True),
-    "reduce": Purpose("reduce", reduces=True, spreads=False, one_root=True),
-}
-"""Collectives that forests carry, by the name they have on the command line."""
-
-
-@dataclass(frozen=True)
 class Halves:
     """A forest taken apart for a purpose; at least one half is there."""
 
-    purpose: Purpose
+    purpose: TreeCollective
     reducing: Forest | None
     spreading: Forest | None
 
@@ -56,9 +34,9 @@ class Halves:
 
 def halves_of(forest: Forest | AllReduceForest, collective: str) -> Halves:
     """The halves that carry a collective; refuses forests that are made for another one."""
-    if collective not in PURPOSES:
-        raise ProgramError(f"a forest does not support {collective!r}: choose {', '.join(PURPOSES)}")
-    purpose = PURPOSES[collective]
+    if collective not in TREE_COLLECTIVES:
+        raise ProgramError(f"a forest does not support {collective!r}: choose {', '.join(TREE_COLLECTIVES)}")
+    purpose = TREE_COLLECTIVES[collective]
     halves = Halves(purpose, *_apart(forest))
     found = halves.reducing is not None, halves.spreading is not None
     if found != (purpose.reduces, purpose.spreads):
@@ -76,7 +54,7 @@ def _apart(forest: Forest | AllReduceForest) -> tuple[Forest | None, Forest | No
     return (forest, None) if forest.network.backwards else (None, forest)
 
 
-def _check_roots(forest: Forest, purpose: Purpose) -> None:
+def _check_roots(forest: Forest, purpose: TreeCollective) -> None:
     """Roots of a broadcast or reduce are one; those of shards have rates in their proportion."""
     rates, network = forest.root_rates(), forest.network
     if purpose.one_root and len(rates) > 1:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from ropewalk.arrays import Ints
+from ropewalk.collectives.along_trees import TreeCollective
 from ropewalk.collectives.forest.columns import LaneColumns, in_equal_lanes
 from ropewalk.collectives.forest.forest import Forest
-from ropewalk.collectives.forest.halves import Purpose, halves_of
+from ropewalk.collectives.forest.halves import halves_of
 from ropewalk.collectives.forest.layout import layout_of
 from ropewalk.collectives.forest.synthesis import AllReduceForest
 from ropewalk.collectives.forest.ways import routes_of
@@ -59,7 +60,7 @@ def forest_schedule(
     return Schedule("forest", program, hosts.astype(np.int32), routes, promise=forest.algbw)
 
 
-def _program(purpose: Purpose, columns: LaneColumns, hosts: Ints, members: int, segments: int) -> Program:
+def _program(purpose: TreeCollective, columns: LaneColumns, hosts: Ints, members: int, segments: int) -> Program:
     rank_of = np.zeros(int(hosts.max()) + 1, np.int64)
     rank_of[hosts] = np.arange(len(hosts))
     first = (np.cumsum(columns.weight) - columns.weight) * segments

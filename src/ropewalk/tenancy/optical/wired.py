@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from ropewalk.routing import Router, Routes, single_paths, unique_pairs
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.circuits import Circuit, circuits_of, is_straight, way
 from ropewalk.tenancy.optical.plant import OpticalPlant
+from ropewalk.tenancy.optical.seats import Seats, wired_inside_servers
 
 
 def wired_fabric(plant: OpticalPlant, circuits: Collection[Circuit], name: str | None = None) -> Fabric:
@@ -29,11 +30,7 @@ def wired_fabric(plant: OpticalPlant, circuits: Collection[Circuit], name: str |
     if ordered:
         far = [spines[circuit.spine] if circuit.spine >= 0 else leafs[circuit.peer] for circuit in ordered]
         draft.add_links(leafs[[circuit.leaf for circuit in ordered]], np.array(far), plant.link_bandwidth)
-    server = np.repeat(np.arange(plant.servers, dtype=np.int32), plant.gpus_per_server)
-    if plant.gpus_per_server > 1:
-        inside = draft.add_switches([f"inside {server}" for server in plant.server_names], level=1)
-        draft.add_links(gpus, inside[server], plant.server_bandwidth)
-    return draft.freeze(server=server)
+    return draft.freeze(server=wired_inside_servers(draft, plant, gpus))
 
 
 def circuit_router(plant: OpticalPlant, circuits: Collection[Circuit], jobs: Iterable[Allocation]) -> Router:
@@ -43,27 +40,16 @@ def circuit_router(plant: OpticalPlant, circuits: Collection[Circuit], jobs: Ite
     """
     number = {circuit: place for place, circuit in enumerate(sorted(circuits))}
     held = tuple(jobs)
-    seat = {gpu: (job, rank) for job, allocation in enumerate(held) for rank, gpu in enumerate(allocation.gpus)}
-    circuits_of_job = [circuits_of(plant, allocation) for allocation in held]
-    inside = 2 * (plant.gpus + len(number))
+    seats = Seats.of(plant, 2 * (plant.gpus + len(number)), held)
+    circuits_of_job = {allocation.job: circuits_of(plant, allocation) for allocation in held}
 
     def link(circuit: Circuit, job: Allocation) -> int:
         if circuit not in number:
             raise RouteError(f"job {job.job} has no circuit at switch {circuit.switch} now: route it while it runs")
         return 2 * (plant.gpus + number[circuit])
 
-    def between(src: int, dst: int) -> list[int]:
-        if src // plant.gpus_per_server == dst // plant.gpus_per_server:
-            return [inside + 2 * src, inside + 2 * dst + 1]
-        if plant.leaf_of_gpu[src] == plant.leaf_of_gpu[dst]:
-            return [2 * src, 2 * dst + 1]
-        (job, rank), (other, peer) = seat.get(src, (-1, 0)), seat.get(dst, (-2, 0))
-        if job != other:
-            raise RouteError(f"GPUs {src} and {dst} are not of one running job: route between its ranks")
-        return [2 * src, *circuit_links(held[job], circuits_of_job[job], rank, peer), 2 * dst + 1]
-
-    def circuit_links(job: Allocation, own: Sequence[Circuit], rank: int, peer: int) -> list[int]:
-        up, down = way(job, rank, peer)
+    def between(job: Allocation, rank: int, peer: int) -> list[int]:
+        own, (up, down) = circuits_of_job[job.job], way(job, rank, peer)
         if is_straight(plant, job):
             circuit = own[rank % len(job.spines)]
             return [link(circuit, job) + (job.leaf_of_gpu[rank] != circuit.leaf)]
@@ -71,9 +57,7 @@ def circuit_router(plant: OpticalPlant, circuits: Collection[Circuit], jobs: Ite
 
     def route(fabric: Fabric, src: NDArray[np.int32], dst: NDArray[np.int32]) -> Routes:
         pair_src, pair_dst = unique_pairs(fabric, src, dst)
-        paths = [between(a, b) for a, b in zip(pair_src.tolist(), pair_dst.tolist(), strict=True)]
-        start = np.concatenate([[0], np.cumsum([len(path) for path in paths])]).astype(np.int64)
-        links = np.array([at for path in paths for at in path], np.int32)
-        return single_paths(fabric, pair_src, pair_dst, start, links)
+        start, links = seats.links(pair_src, pair_dst, between)
+        return single_paths(fabric, pair_src, pair_dst, start, links.astype(np.int32))
 
     return route

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ropewalk.arrays import Ints
-from ropewalk.errors import RouteError
 from ropewalk.fabric import Fabric, FabricDraft
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.circuits import ends_of, shape_over_pods
 from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
+from ropewalk.tenancy.optical.seats import Seats, wired_inside_servers
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +25,7 @@ class InsideWires:
     """(leaf, switch of its pod): link of the circuit up from the leaf."""
     above: int
     """Link up the first cable to a core."""
-    inside: int
-    """Link of GPU 0 into its server."""
-    seat: dict[int, tuple[Allocation, int]]
-    """GPU: its job and rank."""
+    seats: Seats
 
     @classmethod
     def of(cls, plant: PodOpticalPlant, jobs: Sequence[Allocation]) -> InsideWires:
@@ -53,37 +50,23 @@ class InsideWires:
         count = plant.core_cables[below, over]
         draft.add_links(spines[np.repeat(below, count)], cores[np.repeat(over, count)], plant.link_bandwidth)
         above = first + 2 * len(leaf)
-        server = np.repeat(np.arange(plant.servers, dtype=np.int32), plant.gpus_per_server)
-        if plant.gpus_per_server > 1:
-            within = draft.add_switches([f"inside {name}" for name in plant.server_names], level=1)
-            draft.add_links(gpus, within[server], plant.server_bandwidth)
+        server = wired_inside_servers(draft, plant, gpus)
         inside = above + 2 * int(plant.core_cables.sum(dtype=np.int64))
-        seat = {gpu: (job, rank) for job in jobs for rank, gpu in enumerate(job.gpus)}
-        return cls(plant, draft.freeze(server=server), circuit, above, inside, seat)
+        return cls(plant, draft.freeze(server=server), circuit, above, Seats.of(plant, inside, jobs))
 
     def links(self, src: Ints, dst: Ints) -> tuple[Ints, Ints]:
         """CSR (start, link) of flows between GPUs of one job each."""
-        paths = [self._path(a, b) for a, b in zip(src.tolist(), dst.tolist(), strict=True)]
-        start = np.concatenate([[0], np.cumsum([len(path) for path in paths])]).astype(np.int64)
-        return start, np.array([link for path in paths for link in path], np.int64)
+        return self.seats.links(src, dst, self._between)
 
-    def _path(self, src: int, dst: int) -> list[int]:
-        plant = self.plant
-        if src // plant.gpus_per_server == dst // plant.gpus_per_server:
-            return [self.inside + 2 * src, self.inside + 2 * dst + 1]
-        (job, rank), (other, peer) = self.seat[src], self.seat[dst]
-        if job is not other:
-            raise RouteError(f"GPUs {src} and {dst} are not of one running job: route between its ranks")
-        if job.leaf_of_gpu[rank] == job.leaf_of_gpu[peer]:
-            return [2 * src, 2 * dst + 1]
-        pods, leafs, lanes = shape_over_pods(plant, job) if job.stage == "ocs-pods" else (1, 0, len(job.spines))
+    def _between(self, job: Allocation, rank: int, peer: int) -> list[int]:
+        pods, leafs, lanes = shape_over_pods(self.plant, job) if job.stage == "ocs-pods" else (1, 0, len(job.spines))
         # Down it goes over the sender's lane of the receiver's virtual leaf.
         up, down = self._circuit(job, rank), self._circuit(job, peer // lanes * lanes + rank % lanes) + 1
         each = leafs * lanes
         if pods == 1 or rank // each == peer // each:
-            return [2 * src, up, down, 2 * dst + 1]
+            return [up, down]
         there = peer // each * each + rank % each
-        return [2 * src, up, self._to_core(job, rank), self._to_core(job, there) + 1, down, 2 * dst + 1]
+        return [up, self._to_core(job, rank), self._to_core(job, there) + 1, down]
 
     def _circuit(self, job: Allocation, rank: int) -> int:
         return self.circuit[job.links[rank][0], job.cables[rank]]

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ropewalk.arrays import Ints
-from ropewalk.errors import RouteError
 from ropewalk.fabric import Fabric, FabricDraft
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
+from ropewalk.tenancy.optical.seats import Seats, wired_inside_servers
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,10 +22,7 @@ class PodWires:
     fabric: Fabric
     circuit: dict[tuple[int, int], int]
     """(spine, switch): link of the circuit away from the spine."""
-    inside: int
-    """Link of GPU 0 into its server."""
-    seat: dict[int, tuple[Allocation, int]] = field(default_factory=dict)
-    """GPU: its job and rank."""
+    seats: Seats
 
     @classmethod
     def of(cls, plant: CoreOpticalPlant, jobs: Sequence[Allocation]) -> PodWires:
@@ -57,29 +54,16 @@ class PodWires:
         if ends:
             a, b = np.array(ends).T
             draft.add_links(a, b, plant.link_bandwidth)
-        server = np.repeat(np.arange(plant.servers, dtype=np.int32), plant.gpus_per_server)
-        if plant.gpus_per_server > 1:
-            within = draft.add_switches([f"inside {name}" for name in plant.server_names], level=1)
-            draft.add_links(gpus, within[server], plant.server_bandwidth)
-        seat = {gpu: (job, rank) for job in jobs for rank, gpu in enumerate(job.gpus)}
-        return cls(plant, draft.freeze(server=server), circuit, first + 2 * len(ends), seat)
+        server = wired_inside_servers(draft, plant, gpus)
+        seats = Seats.of(plant, first + 2 * len(ends), jobs)
+        return cls(plant, draft.freeze(server=server), circuit, seats)
 
     def links(self, src: Ints, dst: Ints) -> tuple[Ints, Ints]:
         """CSR (start, link) of flows between GPUs of one job each."""
-        paths = [self._path(a, b) for a, b in zip(src.tolist(), dst.tolist(), strict=True)]
-        start = np.concatenate([[0], np.cumsum([len(path) for path in paths])]).astype(np.int64)
-        return start, np.array([link for path in paths for link in path], np.int64)
+        return self.seats.links(src, dst, self._between)
 
-    def _path(self, src: int, dst: int) -> list[int]:
-        plant = self.plant
-        if src // plant.gpus_per_server == dst // plant.gpus_per_server:
-            return [self.inside + 2 * src, self.inside + 2 * dst + 1]
-        (job, rank), (other, peer) = self.seat[src], self.seat[dst]
-        if job is not other:
-            raise RouteError(f"GPUs {src} and {dst} are not of one running job: route between its ranks")
-        leaf, far = job.leaf_of_gpu[rank], job.leaf_of_gpu[peer]
-        if leaf == far:
-            return [2 * src, 2 * dst + 1]
+    def _between(self, job: Allocation, rank: int, peer: int) -> list[int]:
+        plant, leaf, far = self.plant, job.leaf_of_gpu[rank], job.leaf_of_gpu[peer]
         pods = plant.tiers.pod_of_leaf[[leaf, far]]
         # Down it goes over the spine in the sender's lane of the receiver's pod.
         each = job.size // len(set(plant.tiers.pod_of_leaf[list(job.leafs)].tolist()))
@@ -87,10 +71,10 @@ class PodWires:
         spine, last = job.spine_of_gpu[rank], job.spine_of_gpu[there]
         up, down = self._cable(job, leaf, spine), self._cable(job, far, last) + 1
         if pods[0] == pods[1]:
-            return [2 * src, up, down, 2 * dst + 1]
+            return [up, down]
         rise, fall = self.circuit[job.core_links[rank]], self.circuit[job.core_links[there]]
         between = [rise] if rise // 2 == fall // 2 else [rise, fall + 1]
-        return [2 * src, up, *between, down, 2 * dst + 1]
+        return [up, *between, down]
 
     def _cable(self, job: Allocation, leaf: int, spine: int) -> int:
         at = job.links.index((leaf, spine))
