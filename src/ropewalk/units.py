@@ -136,6 +136,19 @@ def show_seconds(value: float) -> str:
     return _show(value, [(1, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")])
 
 
+def show_buffer(value: float) -> str:
+    """Write the size of a buffer: a power of two in MiB and their like, as benchmarks of collectives take it.
+
+    >>> show_buffer(1 << 20), show_buffer(48 << 10), show_buffer(256e3), show_buffer(1e10), show_buffer(8)
+    ('1 MiB', '48 KiB', '256 kB', '10 GB', '8 B')
+    """
+    for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
+        count, rest = divmod(value, 1 << power)
+        if 0 < count < 1024 and not rest and value % 1000:
+            return f"{count:,.0f} {unit}"
+    return show_size(value)
+
+
 def show_percent(part: float, places: int = 1, *, signed: bool = False) -> str:
     """Write a part of one as percent; what rounds to zero has no minus sign.
 

@@ -48,7 +48,7 @@ def _print_facts(out: Console, answer: CollectiveAnswer) -> None:
     if best is not None:
         table.add_row("schedule", f"{best.name}: {gigabytes(best.algbw)}, {best.shape}")
         time = units.show_seconds(answer.seconds)
-        table.add_row(units.show_size(question.size_bytes), time + _in_segments(answer))
+        table.add_row(units.show_buffer(question.size_bytes), time + _in_segments(answer))
     if answer.guarantee is not None:
         table.add_row("proved", f"at least {units.show_percent(float(answer.guarantee), 2)} of the optimum")
     if answer.simulated_algbw is not None:
@@ -69,7 +69,7 @@ def _print_alternatives(out: Console, answer: CollectiveAnswer) -> None:
 
     from ropewalk.synthesis.words import gigabytes
 
-    size = units.show_size(answer.question.size_bytes)
+    size = units.show_buffer(answer.question.size_bytes)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), title_justify="left", caption_justify="left",
                   title="on the same fabric", caption="algbw: large buffers, simulated without start-up "
                       "latency")  # fmt: skip
@@ -106,7 +106,7 @@ def _print_sizes(out: Console, answer: CollectiveAnswer) -> None:
     for row in answer.by_size:
         others = sorted((seconds, name) for name, seconds in row.all_seconds.items() if name != row.name)
         runner_up = f"{others[0][1]} {units.show_seconds(others[0][0])}" if others else "–"
-        table.add_row(units.show_size(row.size_bytes), row.name, units.show_seconds(row.seconds), runner_up)
+        table.add_row(units.show_buffer(row.size_bytes), row.name, units.show_seconds(row.seconds), runner_up)
     out.print(table)
 
 
@@ -115,5 +115,5 @@ def _print_report(out: Console, report: RunReport) -> None:
     out.print(f"ran {report.program} in {report.ranks} processes: it {verdict} torch.distributed", style="bold")
     for row in report.rows:
         error = "bit for bit" if row.max_error == 0 else f"largest difference {row.max_error:.3g}"
-        out.print(f"  {row.dtype} {units.show_size(row.size_bytes)}: {error}; {units.show_seconds(row.seconds)} "
+        out.print(f"  {row.dtype} {units.show_buffer(row.size_bytes)}: {error}; {units.show_seconds(row.seconds)} "
                   f"(torch's own {units.show_seconds(row.torch_seconds)})")  # fmt: skip

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ropewalk.pipeline.answer import PipelineAnswer
     from ropewalk.pipeline.judge import Judged
 
+WIDEST_PLAN = 40
+"""Letters in a line of the names of plans that come out equal."""
 MOST_STAGES = 16
 """Rows of the table of stages; of more, the first and the last are shown."""
 
@@ -84,18 +86,23 @@ def _stage_table(found: PipelineAnswer) -> Table:
 
 
 def _table(found: PipelineAnswer) -> Table:
+    """Plans that come out equal share a row, as on the page."""
     from rich import box
     from rich.table import Table
 
+    from ropewalk.report.pipeline_charts import plan_rows
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-    for name in ("plan", "simulated", "estimate", "vs. best", "stages", "schedule", "memory"):
-        table.add_column(name, justify="left" if name in ("plan", "stages", "schedule") else "right", no_wrap=True)
-    rows = [("found", found.best), *((other.name, other.judged) for other in found.alternatives if other.judged)]
-    for name, judged in sorted(rows, key=lambda row: (found.to_best(row[1]), row[0] != "found")):
+    table.add_column("plan", max_width=WIDEST_PLAN)
+    for name in ("simulated", "estimate", "vs. best", "stages", "schedule", "memory"):
+        table.add_column(name, justify="left" if name in ("stages", "schedule") else "right", no_wrap=True)
+    for row in plan_rows(found):
+        judged = row.judged
         ratio = "" if judged is found.best else f"{found.to_best(judged):.3f} x"
         simulated = found.simulated_s(judged)
         table.add_row(
-            name, "" if simulated is None else units.show_seconds(simulated), units.show_seconds(judged.step_s), ratio,
+            ", ".join(row.names), "" if simulated is None else units.show_seconds(simulated),
+            units.show_seconds(judged.step_s), ratio,
             strategy_in_words(judged), judged.plan.schedule, units.show_size(max(judged.memory_bytes)),
         )  # fmt: skip
     return table

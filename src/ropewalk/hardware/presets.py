@@ -67,7 +67,7 @@ def preset(text: str) -> ClusterDraft:
     name = text.strip().lower().partition(":")[0]
     if name not in PRESETS:
         near = get_close_matches(name, PRESETS, n=1)
-        hint = f"did you mean {near[0]}:4? " if near else ""
+        hint = f"did you mean {near[0]}:{4 if match is None else match[2]}? " if near else ""
         raise ClusterError(
             f"there is no cluster {text!r}: {hint}name a cluster file (.yaml, .json), a preset with its number of "
             f"servers such as dgx-h100:64 ({known}), or a shape such as 4x8"

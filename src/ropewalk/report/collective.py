@@ -134,7 +134,7 @@ def _facts(answer: CollectiveAnswer) -> list[tuple[str, str]]:
         facts += [
             ("Schedule", f"{colours.name_of_logical(made.name)}, {made.shape}"),
             ("Achieved bandwidth", gigabytes(made.algbw)),
-            (quantity.size(asked.size_bytes), quantity.seconds(answer.seconds)),
+            (quantity.buffer(asked.size_bytes), quantity.seconds(answer.seconds)),
         ]
     if answer.segments > 1:
         facts.append(("Segments", quantity.count(answer.segments)))

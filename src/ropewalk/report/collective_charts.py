@@ -54,7 +54,7 @@ def bandwidth_chart(answer: CollectiveAnswer) -> Chart:
         "marker": {"color": [row.colour.light for row in rows], "cornerradius": 3},
         "customdata": [
             f"<b>{plain(row.words)}</b><br>{quantity.gigabytes(row.algbw)}, {quantity.percent(row.algbw / best)} of "
-            f"the optimum<br>{quantity.size(answer.question.size_bytes)} in {quantity.seconds(row.seconds)}"
+            f"the optimum<br>{quantity.buffer(answer.question.size_bytes)} in {quantity.seconds(row.seconds)}"
             for row in rows
         ],
         "hovertemplate": "%{customdata}<extra></extra>",

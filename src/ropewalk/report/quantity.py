@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ropewalk.units import show_bandwidth, show_seconds, show_size
+from ropewalk.units import show_bandwidth, show_buffer, show_seconds, show_size
 
 
 def seconds(value: float) -> str:
@@ -19,16 +19,8 @@ def size(value: float) -> str:
 
 
 def buffer(value: float) -> str:
-    """The size of a buffer: benchmarks of collectives take powers of two, which are MiB and their like.
-
-    >>> buffer(1 << 20), buffer(48 << 10), buffer(1e10), buffer(8)
-    ('1\\xa0MiB', '48\\xa0KiB', '10\\xa0GB', '8\\xa0B')
-    """
-    for power, unit in ((40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")):
-        count, rest = divmod(value, 1 << power)
-        if 0 < count < 1024 and not rest:
-            return _together(f"{count:,.0f} {unit}")
-    return size(value)
+    """The size of a buffer: 1 MiB, 575 MB."""
+    return _together(show_buffer(value))
 
 
 def bandwidth(bytes_per_s: float) -> str:
