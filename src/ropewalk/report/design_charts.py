@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import count
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,10 +45,10 @@ def _heat_chart(key: str, matrix: Floats, label: str) -> Chart:
     """One map; its title says how much the fullest cell is."""
     cells = _binned(matrix)
     side, high = len(cells), float(cells.max())
-    ends = {"showgrid": False, "constrain": "domain", "nticks": 9, "range": [-0.5, side - 0.5]}
+    ends = {"showgrid": False, "constrain": "domain", "range": [-0.5, side - 0.5], **_server_ticks(len(matrix))}
     down = ends | {"range": [side - 0.5, -0.5]}
     figure: Figure = {
-        "data": [_heat(cells, high, label)],
+        "data": [_heat(cells, high, label, "server" if side == len(matrix) else "cell")],
         "layout": layout(
             480,
             margin={"l": 8, "r": 8, "t": 40, "b": 48},
@@ -63,7 +66,24 @@ def _heat_chart(key: str, matrix: Floats, label: str) -> Chart:
     return Chart(key, f"Bytes of {label} from server to server", (View("", figure),))
 
 
-def _heat(cells: Floats, high: float, label: str) -> Figure:
+def _server_ticks(servers: int) -> dict[str, Any]:
+    """Ticks at round numbers of servers, in the cells that hold them.
+
+    >>> _server_ticks(4)
+    {'tickvals': [0.0, 1.0, 2.0, 3.0], 'ticktext': ['0', '1', '2', '3']}
+    >>> _server_ticks(1024)["tickvals"][:2], _server_ticks(1024)["ticktext"][:2]
+    ([-0.375, 49.625], ['0', '200'])
+    """
+    shared = -(-servers // MOST_CELLS)
+    step = next(size for size in (times * 10**power for power in count() for times in (1, 2, 5)) if servers <= 8 * size)
+    numbers = range(0, servers, step)
+    return {
+        "tickvals": [(number + 0.5) / shared - 0.5 for number in numbers],
+        "ticktext": [str(number) for number in numbers],
+    }
+
+
+def _heat(cells: Floats, high: float, label: str, one: str) -> Figure:
     """The cells of one map."""
     ramp = colours.HEAT
     gap = 1 if len(cells) <= 64 else 0
@@ -74,7 +94,7 @@ def _heat(cells: Floats, high: float, label: str) -> Figure:
         "zmax": high,
         "colorscale": [[at / (len(ramp) - 1), colour.light] for at, colour in enumerate(ramp)],
         "showscale": False,
-        "hovertemplate": f"server %{{y}} to server %{{x}}: %{{z:.4s}}B {plain(label)}<extra></extra>",
+        "hovertemplate": f"{one} %{{y}} to {one} %{{x}}: %{{z:.4s}}B {plain(label)}<extra></extra>",
         "xgap": gap,
         "ygap": gap,
     }
