@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from ropewalk.planner.answer import PlannerAnswer
+    from ropewalk.planner.answer import PlannerAnswer, Strand
     from ropewalk.planner.estimate import QuickEstimate
     from ropewalk.planner.explain import Explanation
 
@@ -21,12 +21,16 @@ SHOWN = 8
 
 
 def print_answer(answer: PlannerAnswer, explanations: tuple[Explanation, ...], *, hint: bool) -> None:
-    """The verdict, the best candidates, what each strand is worth, and how much is left."""
+    """The verdict, the best candidates, the gain of each choice, and how much is left."""
+    from ropewalk.report.planner_words import NOTICED
+
     say = console().print
     for line in verdict(answer):
         say(line, style="bold", soft_wrap=True)
     say(_candidates(answer))
     say(_strands(answer))
+    if little := [one.name for one in answer.strands[:-1] if not _is_noticed(one)]:
+        say(f"each below {units.show_percent(NOTICED)} alone: {', '.join(little)}", soft_wrap=True)
     costs = f"costs: {answer.training.cost_source}"
     expected = f"interval: {answer.training.expected.said()}"
     for line in (costs, expected, *_bound(answer), *_search(answer), *_frameworks(answer)):
@@ -143,8 +147,15 @@ def _strands(answer: PlannerAnswer) -> Table:
     table.add_column("gain", justify="right", no_wrap=True)
     table.add_column("with", overflow="fold")
     for one in answer.strands:
-        table.add_row(f"{one.name}: {one.about}", f"{one.gain:.3f}x", one.option.said())
+        if one is answer.strands[-1] or _is_noticed(one):
+            table.add_row(f"{one.name}: {one.about}", f"{one.gain:.3f}x", one.option.said())
     return table
+
+
+def _is_noticed(strand: Strand) -> bool:
+    from ropewalk.report.planner_words import NOTICED
+
+    return abs(strand.gain - 1) >= NOTICED
 
 
 def _bound(answer: PlannerAnswer) -> list[str]:

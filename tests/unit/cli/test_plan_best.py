@@ -33,8 +33,8 @@ def test_the_answer_names_a_strategy_a_bound_and_what_each_strand_is_worth(answe
     for words in (
         "per step",
         "bound: no strategy takes less than",
-        "degrees:",
-        "collectives:",
+        "choice, alone over the baseline",
+        "each below 0.5 % alone: ",
         "all together",
         "runs on:",
     ):
