@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -148,6 +149,23 @@ def test_a_lab_in_a_user_namespace_is_built_changed_and_removed(folder, monkeypa
     with opened("test") as (_, lab):
         assert len(lab.counters()) == 6
     take_down("test")
+    assert not processes_of(folder)
+
+
+@needs_root
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv takes capabilities away")
+def test_root_of_a_container_without_the_rights_runs_a_job_in_a_user_namespace(folder):
+    """As in Docker's default: root, but neither CAP_SYS_ADMIN nor CAP_NET_ADMIN."""
+    fewer = ["setpriv", "--bounding-set=-sys_admin,-net_admin", "--inh-caps=-sys_admin,-net_admin"]
+    code = "from ropewalk.lab.needs import missing; print('; '.join(missing()))"
+    lacks = subprocess.run([*fewer, sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    if lacks.strip():
+        assert lacks.startswith("root without CAP_SYS_ADMIN and CAP_NET_ADMIN may not create user")
+        pytest.skip(lacks)
+    run = [sys.executable, "-m", "ropewalk", "lab", "run", "ring:3", "--size", "100kB", "--repeats", "1"]
+    told = subprocess.run([*fewer, *run], capture_output=True, text=True, check=True, timeout=PATIENCE_S).stdout
+    assert "every result was correct" in told
+    assert "every flow took its route" in told
     assert not processes_of(folder)
 
 

@@ -146,7 +146,10 @@ def measured_gloo(
     if routes is None:
         raise LabError("Gloo chooses its own ports, so hashed paths cannot be predicted: give --routing shortest")
     if needs_user_namespace():
-        raise LabError("Gloo's processes enter the namespaces of their hosts: run as root, or leave --ranks out")
+        raise LabError(
+            "Gloo's processes enter the namespaces of their hosts: run as root with CAP_SYS_ADMIN and "
+            "CAP_NET_ADMIN, or leave --ranks out"
+        )
     network = lab.network
     groups = question.groups or (tuple(range(network.fabric.hosts)),)
     graph, tasks = gloo_tasks(question.act, groups, question.size_bytes)

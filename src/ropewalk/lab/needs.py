@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from ropewalk.errors import LabError
 from ropewalk.lab.namespaces import held
 from ropewalk.lab.process import LabProcess, needs_user_namespace
@@ -41,7 +43,9 @@ def missing() -> list[str]:
     except LabError as problem:
         if not needs_user_namespace():
             return [f"root may not create network namespaces here ({problem}): give the container CAP_SYS_ADMIN"]
-        return [f"users may not create user and network namespaces here ({problem}): run as root"]
+        who = "users" if os.geteuid() else "root without CAP_SYS_ADMIN and CAP_NET_ADMIN"
+        remedy = "run as root" if os.geteuid() else "give the container both"
+        return [f"{who} may not create user and network namespaces here ({problem}): {remedy}"]
     found = []
     with holder:
         for feature, tool, line in _FEATURES:

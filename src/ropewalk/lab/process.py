@@ -16,6 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -34,6 +35,8 @@ Stall = tuple[int, float, float]
 Batch = tuple[int, str, list[str]]
 """Node, `ip` or `tc`, lines."""
 WORKER = "ropewalk.lab.worker"
+_NET_ADMIN, _SYS_ADMIN = 12, 21
+"""Bits of capabilities(7)."""
 TEMPORARY = "-"
 """What stands in place of a document for labs that end with the process that made them."""
 
@@ -244,8 +247,19 @@ class LabProcess:
 
 
 def needs_user_namespace() -> bool:
-    """Root makes network namespaces; everybody else needs a user namespace around them."""
-    return os.geteuid() != 0
+    """Root makes network namespaces; all others, and root of a container without the rights, need a user namespace."""
+    return os.geteuid() != 0 or not may_administer(Path("/proc/self/status").read_text())
+
+
+def may_administer(status: str) -> bool:
+    """Does the status of a process grant what namespaces, their links and queues take?
+
+    >>> all_rights, of_docker = "CapEff:\\t000001ffffffffff", "CapEff:\\t00000000a80425fb"
+    >>> may_administer(all_rights), may_administer(of_docker)
+    (True, False)
+    """
+    effective = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("CapEff:"))
+    return all(effective >> right & 1 for right in (_NET_ADMIN, _SYS_ADMIN))
 
 
 def require_tools() -> None:
