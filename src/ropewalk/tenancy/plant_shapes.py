@@ -19,14 +19,15 @@ def leaf_spine(shape: LeafSpine, gpus_per_server: int, *, rails: bool) -> dict[s
     per_leaf = (
         shape.hosts_per_leaf if rails else _whole_servers(shape.expression, shape.hosts_per_leaf, gpus_per_server)
     )
+    name = RAILS + shape.expression.removeprefix("leaf-spine") if rails else shape.expression
     if shape.leafs % each:
         raise FabricError(
-            f"{shape.expression} has {shape.leafs} leafs, which are not whole units of {each} rails: give a "
-            f"multiple of {each} leafs"
+            f"{name} has {shape.leafs} leafs, which are not whole units of {each} rails: give a multiple of {each} "
+            "leafs, one for each GPU of a server"
         )
     units = shape.leafs // each
     return {
-        "name": RAILS + shape.expression.removeprefix("leaf-spine") if rails else shape.expression,
+        "name": name,
         "gpus_per_server": gpus_per_server,
         "server_leaf": np.repeat(np.arange(units, dtype=np.int32) * each, per_leaf),
         "cables": np.full((shape.leafs, shape.spines), shape.cables, np.int32),
