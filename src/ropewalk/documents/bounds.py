@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from json import JSONDecodeError
 from typing import Any
 
 from ropewalk.documents.limits import DEEPEST, LARGEST_WHOLE, LONGEST_NAME
@@ -54,6 +55,15 @@ def flaw_of_name(name: str) -> str | None:
     if (found := _NOT_TEXT.search(name)) or (found := _LINE_END.search(name)):
         return f"the name {shortened(name)} has the character U+{ord(found[0]):04X}: remove it"
     return None
+
+
+def syntax_mistake(problem: JSONDecodeError) -> str:
+    """What Python's parser says, without the words that its position follows.
+
+    >>> syntax_mistake(JSONDecodeError("Unterminated string starting at", '{"name": "a', 9))
+    'Unterminated string'
+    """
+    return problem.msg.removesuffix(" starting at")
 
 
 def too_deep(subject: str) -> str:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Hashable, Iterable
 from typing import Any, NoReturn
 
-from ropewalk.documents.bounds import check_depth, check_texts, too_deep, too_large
+from ropewalk.documents.bounds import check_depth, check_texts, syntax_mistake, too_deep, too_large
 from ropewalk.documents.limits import DEEPEST, MOST_BYTES
 from ropewalk.documents.opening import Problem, read_text
 
@@ -83,7 +83,7 @@ def _parsed(text: str, subject: str, error: Problem, hooks: dict[str, Any]) -> o
         document = json.loads(text, **hooks)
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
-        raise error(f"{subject}: {where}: {problem.msg}: fix the JSON") from None
+        raise error(f"{subject}: {where}: {syntax_mistake(problem)}: fix the JSON") from None
     except ValueError:
         raise error(f"{subject}: a number has thousands of digits: fix the JSON") from None
     except RecursionError:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ropewalk.documents.bounds import check_depth, too_deep
+from ropewalk.documents.bounds import check_depth, syntax_mistake, too_deep
 from ropewalk.documents.opening import Problem, read_pieces
 from ropewalk.errors import InputError
 
@@ -82,7 +82,7 @@ class _Window:
             except json.JSONDecodeError as problem:
                 if len(self._text) - self._at > LONGEST or not self._more(wanted):
                     self.line += self._text.count("\n", self._at, problem.pos)
-                    raise self.mistake(f"{problem.msg}: fix the JSON there") from None
+                    raise self.mistake(f"{syntax_mistake(problem)}: fix the JSON there") from None
                 wanted *= 2
             except ValueError:
                 raise self.mistake("a number has thousands of digits: fix the JSON there") from None

@@ -160,7 +160,10 @@ def test_a_table_of_pairs(read):
             f"all_reduce_perf\n{DEVICES}{ROW} .. node7 pid 12: Test failure common.cu:1020\n",
             "run it again, or remove the lines that report the failure to check only the rows above",
         ),
-        ('{\n  "schemaVersion": 1,\n  "devic', "or export the trace again and wait until it is written"),
+        (
+            '{\n  "schemaVersion": 1,\n  "devic',
+            "3: Unterminated string: fix the JSON; or export",
+        ),
         ("algbw busbw\n8 2 float none -1 5.0 0.0 0.0 0", "name it with --measured"),
         (trace()[:-40], "or export the trace again and wait until it is written"),
         ('{"traceEvents": 3}', "traceEvents is not a list"),
