@@ -15,6 +15,7 @@ from modern_runs import modern_runs
 from published_runs import QUESTIONS, is_calibration, predict, published_runs, why_not_comparable
 from ropewalk.device.device import device
 from ropewalk.device.held import held_to
+from ropewalk.device.pricer import pricer
 from ropewalk.training import TrainingQuestion
 from ropewalk.training.checked import BETWEEN, COLUMNS, CheckedRun, sort_of
 from ropewalk.training.traits import traits_of
@@ -46,10 +47,11 @@ def rows() -> Iterator[CheckedRun]:
 
 
 def _checked(name: str, question: TrainingQuestion, error: float) -> CheckedRun:
-    workload = open_workload(str(question.model), 1, question.sequence)
+    strategy = question.strategy()
+    workload = open_workload(str(question.model), strategy.micro_batch, question.sequence)
+    prices = pricer(question.device, question.precision).sustained(workload)
     sort = sort_of(workload, device(question.device), question.precision)
-    traits = traits_of(workload, question.precision, question.strategy())
-    return CheckedRun(name, sort, question.gpu_count, error, traits)
+    return CheckedRun(name, sort, question.gpu_count, error, traits_of(workload, prices, strategy))
 
 
 def main() -> None:

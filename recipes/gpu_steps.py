@@ -137,7 +137,7 @@ def _beside(rows: Iterable[Mapping[str, Any]], device: str) -> Iterator[Measured
             {part: float(row[part]) for part in PARTS if part in row},
             step_cost(workload, prices, row.get("optimiser", "adamw")),
             sort_of(workload, prices.device, row["precision"]),
-            traits_of(workload, row["precision"], Strategy()),
+            traits_of(workload, prices, Strategy()),
             row.get("code", "transformers"),
             row.get("set", ""),
         )

@@ -73,7 +73,7 @@ def cost_command(
     needed = memory_on_one_gpu(opened, what.optimiser, prices.numbers).most
     if memory_check and needed > prices.device.memory_bytes:
         raise _shortage(opened, prices, what.optimiser, needed)
-    expected = interval_of_step(cost.step_s, opened, named, what.dtype, Strategy(optimiser=what.optimiser), gpus=1)
+    expected = interval_of_step(cost.step_s, opened, named, prices, Strategy(optimiser=what.optimiser), gpus=1)
     if workload is not None:
         write_workload(opened, workload)
         typer.echo(f"workload: {workload}", err=True)

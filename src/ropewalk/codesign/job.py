@@ -73,7 +73,8 @@ class PricedQuestion:
     def expected(self, seconds: float, seating: Seating) -> Expected:
         """The interval around a step, from the errors of predictions for runs like it."""
         cluster, workload, strategy = self.question.cluster, self.pricer.workload, self.strategy(seating)
-        return interval_of_step(seconds, workload, cluster.device, self.question.precision, strategy, gpus=cluster.gpus)
+        prices = pricer(cluster.device, self.question.precision).sustained(workload)
+        return interval_of_step(seconds, workload, cluster.device, prices, strategy, gpus=cluster.gpus)
 
     def demands(self, seating: Seating) -> Demands:
         return priced_demands(self.pricer, seating)

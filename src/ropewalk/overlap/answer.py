@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
+from ropewalk.device.pricer import pricer
 from ropewalk.errors import StrategyError
 from ropewalk.hardware import as_json
 from ropewalk.overlap.bounds import Bounds
@@ -63,10 +64,9 @@ class OverlapAnswer:
     @property
     def expected(self) -> Expected:
         """The interval around the best step, from the errors of predictions for runs like it."""
-        step = self.question.training
-        return interval_of_step(
-            self.best.time_s, self.question.workload, step.device, step.precision, step.usual, self.question.workers
-        )
+        step, workload = self.question.training, self.question.workload
+        prices = pricer(step.device, step.precision).sustained(workload)
+        return interval_of_step(self.best.time_s, workload, step.device, prices, step.usual, self.question.workers)
 
     @property
     def exposed_s(self) -> float:

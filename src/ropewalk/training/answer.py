@@ -72,7 +72,7 @@ class StepAnswer:
     def expected(self) -> Expected:
         """The interval around the step time, from the errors of predictions for runs like it."""
         asked, seconds = self.question, self.statistics.step_time_s
-        return interval_of_step(seconds, self.workload, asked.device, asked.precision, self.strategy, self.gpus)
+        return interval_of_step(seconds, self.workload, asked.device, self.prices, self.strategy, self.gpus)
 
     def rank_names(self) -> list[str]:
         """Ranks as charts and traces name them."""

@@ -7,6 +7,7 @@ products as wide, and the same stack runs at the same sort of clock.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from ropewalk.arrays import Floats
 from ropewalk.device.device import Device, device, precision
-from ropewalk.device.pricer import TABLE_SUFFIXES
+from ropewalk.device.pricer import TABLE_SUFFIXES, Pricer
 from ropewalk.documents import packaged_text
 from ropewalk.documents.from_csv import table_records
 from ropewalk.errors import InputError
@@ -190,13 +191,13 @@ def _inner(off: Floats) -> Floats:
 
 
 def interval_of_step(
-    seconds: float, workload: Workload, device_name: str, precision_name: str, strategy: Strategy, gpus: int
+    seconds: float, workload: Workload, device_name: str, prices: Pricer, strategy: Strategy, gpus: int
 ) -> Expected:
-    """The interval around the predicted step of a model on such devices."""
+    """The interval around the predicted step of a model on such devices, which its prices are of."""
     if device_name.lower().endswith(TABLE_SUFFIXES) or _has(workload, Measured):
         return Expected(None, None, 0, "costs are your own measurements")
-    sort = sort_of(workload, device(device_name), precision_name)
-    return expected(seconds, sort, gpus, traits_of(workload, precision_name, strategy))
+    sort = sort_of(workload, device(device_name), prices.precision.name)
+    return expected(seconds, sort, gpus, traits_of(workload, prices, strategy))
 
 
 def expected(seconds: float, sort: Sort, gpus: int, traits: Traits) -> Expected:
@@ -226,8 +227,8 @@ def expected(seconds: float, sort: Sort, gpus: int, traits: Traits) -> Expected:
 
 
 def _unchecked(traits: Traits, runs: list[CheckedRun]) -> tuple[str, ...]:
-    """What of these traits none of the runs has."""
+    """What of these traits fewer runs have than say something about others."""
     longest = max(run.traits.sequence for run in runs)
     longer = (f"sequences of {traits.sequence:,} tokens",) if traits.sequence > FURTHER * longest else ()
-    known = {part for run in runs for part in run.traits.parts}
-    return (*longer, *(part for part in traits.parts if part not in known))
+    known = Counter(part for run in runs for part in run.traits.parts)
+    return (*longer, *(part for part in traits.parts if known[part] < FEWEST))

@@ -1,7 +1,7 @@
 """What a step has beyond the usual parts of its sort: an interval says which of it was never checked.
 
-Layers that few models have, exchanges, timetables and formats of numbers. A prediction of them may be as good as any
-other, but no run has shown it.
+Layers that few models have, exchanges, timetables, formats of numbers, and a host that is the limit. A prediction of
+them may be as good as any other, but no run has shown it.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ropewalk.device.pricer import Pricer
+from ropewalk.device.work import Work
 from ropewalk.strategy import Strategy
 from ropewalk.workload.adapted import bare
 from ropewalk.workload.attention import FusedAttention
 from ropewalk.workload.image import Convolution
-from ropewalk.workload.operator import Operator
+from ropewalk.workload.operator import Operator, Split
 from ropewalk.workload.scan import Scan
 from ropewalk.workload.workload import Workload
 from ropewalk.workload.zoo import parallel
@@ -34,17 +36,34 @@ class Traits:
     """In words, in the order of the alphabet."""
 
 
-def traits_of(workload: Workload, precision_name: str, strategy: Strategy) -> Traits:
+def traits_of(workload: Workload, prices: Pricer, strategy: Strategy) -> Traits:
     """The traits of a step.
 
+    >>> from ropewalk.device.pricer import pricer
     >>> from ropewalk.workload.zoo import build
-    >>> traits_of(build("llava-1.5-7b", 1, 4096), "fp8-block", Strategy())
+    >>> traits_of(build("llava-1.5-7b", 1, 4096), pricer("h100", "fp8-block"), Strategy())
     Traits(sequence=4096, parts=('fp8-block', 'frozen weights', 'image encoders'))
     """
     parts = {*_of_model(workload), *_of_strategy(strategy)}
-    if precision_name not in OF_THEIR_WIDTH:
-        parts.add(precision_name)
+    if prices.precision.name not in OF_THEIR_WIDTH:
+        parts.add(prices.precision.name)
+    if _waits_for_its_host(workload, prices, strategy):
+        parts.add("steps limited by their host")
     return Traits(workload.sequence, tuple(sorted(parts)))
+
+
+def _waits_for_its_host(workload: Workload, prices: Pricer, strategy: Strategy) -> bool:
+    """Does the host of a rank need longer to launch a micro-batch than its GPU needs to run it?"""
+    found: dict[tuple[int, Split], Work] = {}
+    whole = Work()
+    for layer in workload.layers:
+        split = strategy.split_of(layer)
+        known = id(layer.operators), split
+        if known not in found:
+            mine = layer.split(split).operators
+            found[known] = prices.forward_work(mine) + prices.backward_work(mine)
+        whole += found[known]
+    return whole.host_s > whole.gpu_s
 
 
 def _of_model(workload: Workload) -> Iterator[str]:

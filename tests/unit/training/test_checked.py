@@ -12,6 +12,7 @@ from numpy import exp, log1p
 from scipy import stats
 
 from ropewalk.device.device import device
+from ropewalk.device.pricer import pricer
 from ropewalk.hardware import Given, read_cluster
 from ropewalk.strategy import Part, Strategy
 from ropewalk.training import TrainingQuestion, answer, checked
@@ -143,11 +144,13 @@ def test_every_checked_run_is_of_a_device_that_there_is():
     assert {run.sort.model for run in runs} <= MODELS.keys()
 
 
-def test_traits_that_no_checked_run_has_are_outside(monkeypatch):
+def test_traits_that_fewer_than_three_checked_runs_have_are_outside(monkeypatch):
     there = Sort("There", "dense", 16, "eager", "full")
-    known = [Traits(2048, ("sliding windows",)), PLAIN, PLAIN]
+    known = [Traits(2048, ("sliding windows",))] * 2 + [PLAIN]
     runs = [CheckedRun(str(at), HERE, 8, 0.0, traits) for at, traits in enumerate(known)]
-    runs += [CheckedRun(f"akin{at}", there, 8, 0.0, Traits(8192, ("frozen weights",))) for at in range(2)]
+    akin = [Traits(8192, ("frozen weights", "sliding windows"))] + [Traits(8192, ("frozen weights",))] * 2
+    runs += [CheckedRun(f"akin{at}", there, 8, 0.0, traits) for at, traits in enumerate(akin)]
+    runs += [CheckedRun(f"image{at}", HERE, 8, 0.0, Traits(2048, ("image encoders",))) for at in range(2)]
     monkeypatch.setattr(checked, "checked_runs", lambda: tuple(runs))
     assert expected(1.0, HERE, 8, Traits(16384, ("frozen weights", "sliding windows"))).outside == ()
     found = expected(1.0, HERE, 8, Traits(16385, ("image encoders", "sliding windows")))
@@ -170,14 +173,23 @@ def test_traits_that_no_checked_run_has_are_outside(monkeypatch):
     ],
 )  # fmt: skip
 def test_traits_are_those_of_the_model_and_of_its_strategy(model, strategy, parts):
-    assert traits_of(build(model, 1, None), "bf16", strategy).parts == parts
+    assert traits_of(build(model, 16, None), pricer("h200", "bf16"), strategy).parts == parts
 
 
 @pytest.mark.parametrize(
     ("precision", "parts"), [("bf16", ()), ("tf32", ()), ("fp32", ("fp32",)), ("fp8-block", ("fp8-block",))]
 )
 def test_formats_that_are_not_the_usual_ones_of_their_width_are_traits(precision, parts):
-    assert traits_of(build("gpt2", 1, 128), precision, Strategy()) == Traits(128, parts)
+    workload = build("gpt2", 64, 1024)
+    assert traits_of(workload, pricer("h200", precision), Strategy()) == Traits(1024, parts)
+
+
+def test_a_step_whose_host_needs_longer_than_its_gpu_is_limited_by_it():
+    small, large = build("gpt2", 1, 128), build("gpt2", 16, 1024)
+    prices = pricer("h200", "bf16")
+    assert traits_of(small, prices, Strategy()).parts == ("steps limited by their host",)
+    assert traits_of(large, prices, Strategy()).parts == ()
+    assert traits_of(large, prices, Strategy(tensor=12)).parts == ("steps limited by their host",)
 
 
 def test_traits_of_the_checked_runs_are_known():
@@ -194,10 +206,11 @@ def test_models_from_files_are_outside_and_measured_layers_have_no_interval(tmp_
         "node2 -- head -- forward_compute_time=1.0, backward_compute_time=2.0, activation_size=8.0, parameter_size=8\n"
         "\tnode1 -- node2\n"
     )
-    found = interval_of_step(1.0, open_workload(str(profile), 8), "h200@700W", "bf16", Strategy(), 1)
+    prices = pricer("h200@700W", "bf16")
+    found = interval_of_step(1.0, open_workload(str(profile), 8), "h200@700W", prices, Strategy(), 1)
     assert found.said() == "none; costs are your own measurements"
     foreign = replace(build("llama-7b:layers=2", 1, 2048), source="net.py:Net")
-    assert interval_of_step(1.0, foreign, "h200@700W", "bf16", Strategy(), 1).outside == (
+    assert interval_of_step(1.0, foreign, "h200@700W", prices, Strategy(), 1).outside == (
         "models from outside of the zoo",
     )
 
