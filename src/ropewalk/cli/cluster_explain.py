@@ -19,6 +19,7 @@ from ropewalk.cli.live_screen import print_explained
 from ropewalk.cli.option_groups import names_of, with_options
 from ropewalk.cli.screen import JSON, console, print_json, shown_progress
 from ropewalk.errors import ClusterError, InputError
+from ropewalk.files import is_there
 
 if TYPE_CHECKING:
     from ropewalk.tenancy.occupancy import Occupancy
@@ -59,7 +60,7 @@ def explain_command(
 
     Example: `ropewalk cluster explain --state now.json --gpus 128 --fabric leaf-spine:64x32x32`
     """
-    if jobs is not None and not jobs.exists() and live.answers():
+    if jobs is not None and not is_there(jobs) and live.answers():
         refuse(given(context, (*OF_TRACES, *OF_QUESTIONS)), f"{jobs} is a job that is known already: leave it out")
         whom = live.open()
         why = asked(whom, "GET", f"/v1/jobs/{job_named(whom, str(jobs))}/explain").document

@@ -11,7 +11,7 @@ import typer
 from ropewalk import units
 from ropewalk.cli.lists import split
 from ropewalk.errors import ClusterError, InputError
-from ropewalk.files import is_there
+from ropewalk.files import is_file, is_there
 
 if TYPE_CHECKING:
     from ropewalk.tenancy.occupancy import Occupancy
@@ -133,7 +133,7 @@ def plant_of(asked: PlantOptions) -> Plant:
 
 def plant_for(asked: PlantOptions, state: Path | None) -> Plant:
     """The cluster that the options describe; where they say nothing, the one that a state file says it is of."""
-    if state is not None and asked == PlantOptions() and state.is_file():
+    if state is not None and asked == PlantOptions() and is_file(state):
         from ropewalk.serve.state_file import plant_of_state
 
         kept = plant_of_state(state)

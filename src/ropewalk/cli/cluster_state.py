@@ -13,7 +13,7 @@ from ropewalk.cli.cluster_screen import some
 from ropewalk.cli.option_groups import with_options
 from ropewalk.cli.screen import JSON, console, print_json, print_whole, require_outputs
 from ropewalk.errors import ClusterError, InputError
-from ropewalk.files import is_folder, is_there
+from ropewalk.files import is_file, is_folder, is_there
 
 if TYPE_CHECKING:
     from ropewalk.tenancy.allocation import Allocation, Waiting
@@ -242,7 +242,7 @@ def _save(now: Occupancy, path: Path) -> None:
 
 def _refuse_to_forget(save: Path | None) -> None:
     """A file that keeps a queue and a history is not written over by a snapshot, which has neither."""
-    if save is None or not save.is_file():
+    if save is None or not is_file(save):
         return
     from ropewalk.serve.state_file import is_controllers
 

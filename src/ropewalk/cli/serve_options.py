@@ -11,6 +11,7 @@ import typer
 
 from ropewalk import units
 from ropewalk.errors import InputError
+from ropewalk.files import is_there
 
 if TYPE_CHECKING:
     from ropewalk.serve.http.server import Listening
@@ -95,7 +96,7 @@ class StoreOptions:
         from ropewalk.serve.store.engine import engine_of, sqlite_file
 
         path = sqlite_file(engine_of(self.url()))
-        return path is not None and not path.exists()
+        return path is not None and not is_there(path)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from ropewalk.documents import beginning
 from ropewalk.errors import ClusterError, Findings, WorkloadError
-from ropewalk.files import found_from
+from ropewalk.files import found_from, is_there
 from ropewalk.plans.marks import is_plan
 from ropewalk.tenancy.pattern_file import is_pattern
 from ropewalk.tenancy.published_shares import EXPERT_SHARES, RELATIVES, SHARES, is_published, shares_of
@@ -87,7 +87,7 @@ def _found(job: TraceJob, others: Mapping[str, str], folder: Path) -> TraceJob:
     if is_file(model):
         near = found_from(folder, model)
         path, _, name = near.rpartition(":")
-        model = near if Path(path if name and path.endswith(".py") else near).exists() else model
+        model = near if is_there(path if name and path.endswith(".py") else near) else model
     return job if model == job.model else replace(job, model=model)
 
 

@@ -86,3 +86,18 @@ def test_what_cannot_be_answered_is_refused_with_a_remedy(run, tmp_path, options
     assert (answer.code, answer.stdout) == (2, "")
     assert message in answer.stderr
     assert not page.exists()
+
+
+@pytest.mark.parametrize("command", ["snapshot", "agreement"])
+def test_more_iterations_than_can_be_simulated_are_refused_at_once_with_a_number_that_can(ropewalk, command):
+    refused = ropewalk("cluster", command, EXAMPLE, *SMALL, "--at", "100s", "--iterations", 2**40)
+    assert (refused.code, refused.stdout) == (2, "")
+    assert "more than 5,000,000 are simulated at once: give --iterations " in refused.stderr
+
+
+def test_jobs_that_send_nothing_have_iterations_that_end(ropewalk, tmp_path):
+    alone = tmp_path / "jobs.csv"
+    alone.write_text("name,gpus,arrival_s,duration_s\na,1,0,100\n")
+    refused = ropewalk("cluster", "snapshot", alone, *SMALL, "--at", "2s", "--iterations", 2**40)
+    assert refused.code == 2
+    assert "give --iterations 5000000" in refused.stderr

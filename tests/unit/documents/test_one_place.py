@@ -128,6 +128,20 @@ def test_no_module_takes_digits_of_other_scripts_for_numbers():
                 assert "\\d" not in node.value, f"{name}:{node.lineno}: \\d is a digit of any script: write [0-9]"
 
 
+def test_commands_and_services_ask_for_files_where_names_may_be_too_long():
+    asks = re.compile(r"\.(?:exists|is_dir|is_file)\(\)")
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for folder in ("cli", "serve", "tenancy")
+        for path in (ROOT / folder).rglob("*.py")
+        if asks.search(path.read_text())
+    }
+    own = {"cli/warm.py", "cli/serve_kubernetes_options.py"}
+    assert found == own, (
+        "use ropewalk.files.is_there, is_file and is_folder: methods of paths raise on names of 256 bytes"
+    )
+
+
 def test_the_controller_parses_json_of_others_by_documents_alone():
     own = {"serve/encoding.py": "what the service itself has written into its store"}
     parses = re.compile(r"\bjson\.(?:loads?|JSONDecoder|[dD]ecode\w*)\b")

@@ -167,11 +167,20 @@ class ServiceServer(Server):
             self._listening.socket.unlink(missing_ok=True)
 
 
+LONGEST_SOCKET = 107
+"""Bytes in the path of a Unix socket, by the kernel."""
 _LISTEN_ELSEWHERE = "listen on an address of this machine and a port that you may use, such as 127.0.0.1 port 8787"
 
 
 def bound(listening: Listening) -> list[socket.socket]:
-    """The TCP socket, bound before anything else starts, so that a taken port is said in one sentence."""
+    """The TCP socket, bound before anything else starts, so that a taken port is said in one sentence.
+
+    The same holds for a path at which no Unix socket can be made.
+    """
+    if listening.socket is not None:
+        if len(os.fsencode(listening.socket)) > LONGEST_SOCKET:
+            raise InputError(f"the path of --socket has more than {LONGEST_SOCKET} bytes: give a shorter one")
+        _remove_stale(listening.socket)
     if listening.host is None:
         return []
     try:
@@ -251,6 +260,8 @@ def _remove_stale(path: Path) -> None:
         except OSError as problem:
             raise InputError(f"cannot create {path.parent}: {problem.strerror}: give another --socket") from None
         return
+    except OSError as problem:
+        raise InputError(f"--socket {path} cannot be used: {problem.strerror}: give another path") from None
     if not stat.S_ISSOCK(mode):
         raise InputError(f"{path} exists and is not a socket: remove it, or give another --socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:

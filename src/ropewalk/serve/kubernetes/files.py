@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ropewalk.errors import ClusterError, Findings, InputError
-from ropewalk.files import write_whole
+from ropewalk.files import is_folder, is_there, write_whole
 from ropewalk.tenancy.plant import Plant
 
 LEAF = "ropewalk.io/leaf"
@@ -129,7 +129,7 @@ def kubernetes_files(plant: Plant, site: KubernetesSite) -> dict[str, str]:
 def write_kubernetes_files(files: dict[str, str], folder: str | Path) -> tuple[Path, ...]:
     """Write all of them, each whole."""
     target = Path(folder)
-    if target.exists() and not target.is_dir():
+    if is_there(target) and not is_folder(target):
         raise InputError(f"{target} is a file: give a folder")
     for name, content in files.items():
         write_whole(target / name, content)

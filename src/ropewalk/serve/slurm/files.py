@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 
 from ropewalk.errors import ClusterError, Findings, InputError
-from ropewalk.files import write_whole
+from ropewalk.files import is_folder, is_there, write_whole
 from ropewalk.tenancy.imports.hostlist import compress
 from ropewalk.tenancy.plant import Plant
 
@@ -112,7 +112,7 @@ def topology_conf(plant: Plant) -> str:
 def write_slurm_files(files: dict[str, str], folder: str | Path) -> tuple[Path, ...]:
     """Write all of them, each whole; scripts can be run."""
     target = Path(folder)
-    if target.exists() and not target.is_dir():
+    if is_there(target) and not is_folder(target):
         raise InputError(f"{target} is a file: give a folder")
     for name, content in files.items():
         write_whole(target / name, content)

@@ -7,19 +7,19 @@ import sqlite3
 from pathlib import Path
 
 from ropewalk.errors import InputError
-from ropewalk.files import require_writable
+from ropewalk.files import is_there, require_writable
 from ropewalk.serve.store.engine import PRIVATE, engine_of, sqlite_file, url_of
 
 
 def back_up(url: str, to: Path) -> int:
     """Copy the store to a file that does not exist yet; answers its size in bytes."""
     require_writable(to)
-    if to.exists():
+    if is_there(to):
         raise InputError(f"{to} already exists: name a new file")
     source = None if url_of(url).get_backend_name() == "postgresql" else sqlite_file(engine_of(url))
     if source is None:
         raise InputError("the database is PostgreSQL, which has its own tools: pg_dump --format=custom")
-    if not source.exists():
+    if not is_there(source):
         raise InputError(f"the database {source} does not exist: check --database")
     part = to.with_name(f".{to.name}.part")
     try:

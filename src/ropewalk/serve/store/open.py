@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ropewalk.errors import ClusterError
-from ropewalk.files import require_writable
+from ropewalk.files import is_there, require_writable
 from ropewalk.serve.store.engine import PRIVATE, engine_of, sqlite_file
 from ropewalk.serve.store.lock import FileLock
 from ropewalk.serve.store.store import Store
@@ -25,7 +25,7 @@ def open_store(url: str, *, upgrade: bool = False, writer: bool = True) -> Store
     lock = None
     if path is not None and writer:
         lock = _claimed(path)
-    elif path is not None and not path.exists():
+    elif path is not None and not is_there(path):
         raise ClusterError(f"the store {path} does not exist: start `ropewalk serve` once, or check the path")
     try:
         prepare(engine, upgrade=upgrade)

@@ -23,7 +23,7 @@ from ropewalk.tenancy.footprint import footprint_of
 from ropewalk.tenancy.paths import SwitchNetwork
 from ropewalk.tenancy.snapshot import Moment, Snapshot, SnapshotQuestion, moments_of_replay
 from ropewalk.tenancy.snapshot import answer as look
-from ropewalk.tenancy.snapshot.limits import events_at, fitting_scale
+from ropewalk.tenancy.snapshot.limits import events_at, fitting_scale, refuse_too_many_transfers
 from ropewalk.tenancy.snapshot.question import iterations_of
 from ropewalk.tenancy.snapshot.tasks import written_together
 from ropewalk.tenancy.snapshot.wires import wires_of
@@ -243,6 +243,7 @@ def rehashed(moment: Moment, port: int) -> Moment:
 
 def _scale(question: AgreementQuestion, moment: Moment) -> float:
     """The scale of the question, refused where it has too many packets; without one, the largest that fits."""
+    refuse_too_many_transfers(moment, question.iterations)
     wires = wires_of(moment, question.hop_latency_s)
     together = written_together(wires, moment.tenants, iterations_of(moment, question.iterations))
     if question.scale is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,29 +18,36 @@ SCALES = tuple(digit * 10.0**-power for power in range(1, 7) for digit in (5, 2,
 MOST_NAMES = 6
 
 
-def refuse_too_many_transfers(moment: Moment, question: SnapshotQuestion, counts: Sequence[int]) -> None:
-    total = _transfers(moment, counts)
+def refuse_too_many_transfers(moment: Moment, iterations: int) -> None:
+    """`iterations` are those of the job whose iterations are longest."""
+    total = _transfers(moment, iterations)
     if total > MOST_TRANSFERS:
         raise ClusterError(
             f"these {len(moment.tenants)} jobs send {total:,} transfers {moment.taken}, more than {MOST_TRANSFERS:,} "
-            f"are simulated at once: {_fewer_transfers(moment, question)}"
+            f"are simulated at once: {_fewer_transfers(moment, iterations)}"
         )
 
 
-def _transfers(moment: Moment, counts: Sequence[int]) -> int:
-    return sum(count * transfers_of(moment.plant, tenant) for tenant, count in zip(moment.tenants, counts, strict=True))
+def _transfers(moment: Moment, iterations: int) -> int:
+    """An iteration without any is a task all the same."""
+    counts = iterations_of(moment, iterations)
+    each = (max(1, transfers_of(moment.plant, tenant)) for tenant in moment.tenants)
+    return sum(count * sent for count, sent in zip(counts, each, strict=True))
 
 
-def _fewer_transfers(moment: Moment, question: SnapshotQuestion) -> str:
+def _fewer_transfers(moment: Moment, iterations: int) -> str:
     """A remedy that was tried: fewer iterations, else fewer jobs."""
-    for iterations in range(question.iterations - 1, 0, -1):
-        if _transfers(moment, iterations_of(moment, iterations)) <= MOST_TRANSFERS:
-            return f"give --iterations {iterations}"
+    most, over = 0, iterations
+    while over - most > 1:
+        middle = (most + over) // 2
+        most, over = (middle, over) if _transfers(moment, middle) <= MOST_TRANSFERS else (most, middle)
+    if most:
+        return f"give --iterations {most}"
     sent = {tenant.name: transfers_of(moment.plant, tenant) for tenant in moment.tenants}
     names = sorted(sent, key=lambda name: sent[name])
     while names:
         fewer = moment.of_jobs(names[:MOST_NAMES])
-        if _transfers(fewer, iterations_of(fewer, 1)) <= MOST_TRANSFERS:
+        if _transfers(fewer, 1) <= MOST_TRANSFERS:
             return f"give --iterations 1 and fewer jobs, such as --jobs {','.join(names[:MOST_NAMES])}"
         names = names[: min(len(names), MOST_NAMES) - 1]
     return "even one iteration of the smallest job has more: use a smaller cluster"
