@@ -8,10 +8,17 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from ropewalk import files
 from ropewalk.cli import app
 from ropewalk.cli.screen import progress_bar
 from ropewalk.interrupts import unwrapped_interrupts
 from ropewalk.overlap import answer
+
+
+@pytest.fixture(autouse=True)
+def nothing_written_yet(monkeypatch):
+    """As in a new process: files that other tests have written do not count."""
+    monkeypatch.setattr(files, "_written", 0)
 
 
 class Stubborn:

@@ -91,7 +91,7 @@ def test_the_best_one_explains_itself(found):
 
 
 def test_what_an_estimate_does_not_look_at_is_said_to_be_left_to_the_search(found):
-    assert "a search at all" in found.explained("tp 3").sentences[-1]
+    assert "a search considers all" in found.explained("tp 3").sentences[-1]
 
 
 def test_candidates_are_ordered_by_time_behind_the_simulated_ones(found):

@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from itertools import accumulate
 from typing import Any
 
 import pytest
+from timeline_bars import spread
 
 from ropewalk import sync
 from ropewalk.sync import SyncQuestion, SyncStudy
@@ -67,15 +67,6 @@ class Page(HTMLParser):
         return [name.removesuffix("-figures") for name in self.scripts if name.endswith("-figures")]
 
 
-def spread(text: str) -> dict[str, Any]:
-    """A timeline with its starts, and with a value per bar in every column."""
-    data: dict[str, Any] = json.loads(text)
-    for name, runs in data.pop("runs").items():
-        data[name] = [value for value, many in zip(runs[::2], runs[1::2], strict=True) for _ in range(many)]
-    data["start"] = list(accumulate(data.pop("steps")))
-    return data
-
-
 def _read(html: str) -> Page:
     page = Page()
     page.feed(html)
@@ -97,11 +88,6 @@ def _strings(value: Any) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def read_page():
     return _read
-
-
-@pytest.fixture(scope="session")
-def spread_bars():
-    return spread
 
 
 @pytest.fixture(scope="session")

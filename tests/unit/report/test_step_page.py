@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from timeline_bars import spread
 from tiny_steps import BANDWIDTH, pipeline_step, run_step
 
 from ropewalk.fabric import Dgx
@@ -270,9 +271,9 @@ def test_an_empty_step_has_a_page(read_page):
     assert page.count("canvas") == 0
 
 
-def test_a_timeline_of_very_many_operations_leaves_room_on_a_page_of_a_megabyte(spread_bars):
+def test_a_timeline_of_very_many_operations_leaves_room_on_a_page_of_a_megabyte():
     run = run_step(pipeline_step(stages=4, tensor=1, micro_batches=1500))
     timeline = drawn.step_timeline(run, by_stage(np.arange(4)), span_s=1e4)
-    count = len(spread_bars(str(timeline.json))["start"])
+    count = len(spread(str(timeline.json))["start"])
     assert 10_000 < count <= drawn.MOST_BARS
     assert len(str(timeline.json)) < 25 * count

@@ -1,11 +1,11 @@
 """Quick steps in tiny worlds: what is simulated once, what is not, and that nothing is approximated."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from nearly import differences
+from timeline_bars import spread
 
 from ropewalk.errors import GraphError, StrategyError
 from ropewalk.hardware import Given, read_cluster
@@ -88,7 +88,7 @@ def test_one_rank_of_every_stage_is_drawn_as_in_full():
     full, found = answer(question), quick_answer(QuickSteps(question), question)
     drawn = [step_timeline(one.run, one_per_stage(one.stage_of_rank)) for one in (full, found)]
     assert drawn[0].caption == drawn[1].caption
-    bars, others = (json.loads(one.json) for one in drawn)
+    bars, others = (spread(one.json) for one in drawn)
     near = [np.abs(np.array(bars.pop(name)) - others.pop(name)).max() for name in ("start", "length", "span")]
     assert bars == others
     assert max(near) <= 1  # nanosecond
