@@ -39,7 +39,9 @@ def open_writer(
     if saved is None:
         if plant is None:
             raise ClusterError(f"the store {store.name} is empty: describe the cluster (--cluster or --fabric)")
-        store.initialise(plant, settings or Settings())
+        chosen = settings or Settings()
+        chosen.check(plant)  # nothing is written under a policy that this plant cannot have
+        store.initialise(plant, chosen)
         saved = store.load()
         assert saved is not None
     elif plant is not None and plant_document(plant) != plant_document(saved.plant):

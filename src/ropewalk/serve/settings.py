@@ -43,9 +43,10 @@ class Settings:
 
     def check(self, plant: Plant) -> None:
         """Refuse a policy that does not know such a cluster."""
-        refusal = POLICIES.refusal(self.policy, (), plant)
-        if refusal is not None:
-            raise ClusterError(refusal)
+        reason = self.rule.applies((), plant)
+        if reason is not None:
+            fitting = [name for name in POLICIES.names_for((), plant) if POLICIES[name].buildable]
+            raise ClusterError(f"policy {self.policy} {reason}: use one of {', '.join(fitting)}")
         if self.rule.optical and plant.cores and self.keep_links:
             raise ClusterError(
                 f"rules of {self.policy} are not written on three tiers, so nobody could say when links are free: run "

@@ -133,6 +133,20 @@ def test_a_store_opens_again_under_every_policy_of_its_plant(path: str, fabric: 
             store.close()
 
 
+@pytest.mark.parametrize(("fabric", "policy"), [("leaf-spine:4x8x8", "ocs-vclos-pods"), ("rails:8x4x4", "laas")])
+def test_a_store_that_never_opened_takes_another_policy(path: str, fabric: str, policy: str) -> None:
+    """The first start has a policy that its plant cannot have: nothing is kept of it."""
+    made = plant(fabric, gpus_per_server=4)
+    store = open_store(path)
+    with pytest.raises(ClusterError, match=f"policy {policy} .* use one of ecmp.*vclos") as refusal:
+        open_writer(store, made, Settings(policy))
+    assert "ideal" not in str(refusal.value)
+    store.close()
+    store = open_store(path)
+    assert open_writer(store, made, Settings("vclos"))._core.controller.state.settings.policy == "vclos"
+    store.close()
+
+
 def test_a_store_that_gives_a_gpu_away_twice_is_refused_when_it_is_opened(path: str) -> None:
     _fill(path)
     engine = engine_of(path)
