@@ -162,6 +162,11 @@ class SavedReplay:
                     f"job {held.job!r} held GPUs that {plant.name} does not have: start again without resuming"
                 )
             held.check()
+            if not _has_switches(plant, held):
+                findings.add(
+                    f"job {held.job!r} held links or switches that {plant.name} does not have: "
+                    "start again without resuming"
+                )
         findings.raise_if_any()
 
     def _times(self) -> list[float]:
@@ -176,6 +181,24 @@ class SavedReplay:
         found = [run.allocation for run in self.running]
         ended: Sequence[JobRecord | Past] = [*(one for _, one in self.records), *(one for _, one in self.pasts)]
         return found + [stretch.allocation for one in ended for stretch in one.stretches]
+
+
+def _has_switches(plant: Plant, held: Allocation) -> bool:
+    """Are there all leafs, spines, cores and reserved cables that this job names?"""
+    return (
+        max((*held.leafs, *held.leaf_of_gpu), default=-1) < plant.leafs
+        and max((*held.spines, *held.spine_of_gpu), default=-1) < plant.spines
+        and max(held.core_of_gpu, default=-1) < max(plant.cores, 1)
+        and _has_cables(plant.cables, held.reserved())
+        and _has_cables(plant.core_cables, held.reserved_above())
+    )
+
+
+def _has_cables(cables: NDArray[np.int32], reserved: Sequence[tuple[int, int, int]]) -> bool:
+    """Is each (switch below, switch above, number) one of this many parallel cables?"""
+    below, above, number = np.array(reserved, np.int64).reshape(-1, 3).T
+    inside = (below < cables.shape[0]) & (above < cables.shape[1])
+    return bool(inside.all() and (number < cables[below, above]).all())
 
 
 def _packed(array: NDArray[Any], kind: str) -> Packed:

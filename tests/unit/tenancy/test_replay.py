@@ -429,6 +429,26 @@ def test_a_checkpoint_of_another_question_or_a_broken_one_is_refused(sixty_four:
         replay(sixty_four, jobs, allocate="none", checkpoint=file, resume=True)
 
 
+@pytest.mark.parametrize(
+    ("field", "entry"),
+    [("links", [3, 99]), ("links", [99, 0]), ("spines", 99), ("spine_of_gpu", 99), ("leafs", 99), ("cables", 7)],
+)
+def test_places_of_ended_jobs_are_of_this_cluster(sixty_four: Plant, tmp_path: Path, field: str, entry: object) -> None:
+    jobs, file = mixed_trace(40, seed=3), tmp_path / "replay.json"
+    replay(sixty_four, jobs, allocate="vclos", rules=Rules("source"), checkpoint=file)
+    document = json.loads(file.read_text())
+    held = next(
+        stretch["allocation"]
+        for _, record in document["records"]
+        for stretch in record["stretches"]
+        if stretch["allocation"]["links"]
+    )
+    held[field][-1] = entry
+    file.write_text(json.dumps(sealed(document)))
+    with pytest.raises(ClusterError, match="held links or switches that"):
+        replay(sixty_four, jobs, allocate="vclos", rules=Rules("source"), checkpoint=file, resume=True)
+
+
 def test_the_document_says_everything_a_table_needs(sixty_four: Plant) -> None:
     found = replay(sixty_four, mixed_trace(20), allocate="vclos", rules=Rules("source"))
     document = json.loads(found.as_json())
