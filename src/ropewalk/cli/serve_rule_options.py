@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from ropewalk import units
 from ropewalk.errors import InputError
+from ropewalk.files import require_writable
 
 if TYPE_CHECKING:
     from ropewalk.serve.controller import Controller
@@ -98,8 +100,11 @@ def _service(options: RuleOptions, writer: Writer, say: Say) -> RuleService:
     from ropewalk.serve.rules.table import addresses_for, drivers_named
 
     plant = writer.read(lambda controller: controller.state.occupancy.plant).result()
-    addresses = addresses_for(options.given(), plant, options.addresses)
-    drivers = drivers_named(options.driver, options.given(), plant, addresses)
+    given = options.given()
+    if "folder" in given:
+        require_writable(Path(given["folder"]) / "document")
+    addresses = addresses_for(given, plant, options.addresses)
+    drivers = drivers_named(options.driver, given, plant, addresses)
     service = RuleService(
         ControllerSource(writer, plant, addresses), Reconciler(drivers),
         period_s=units.seconds(options.reconcile_every), say=say,

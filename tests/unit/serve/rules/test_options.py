@@ -14,6 +14,7 @@ FABRIC = ("--fabric", "leaf-spine:2x4x4", "--gpus-per-server", "1", "--no-auth")
         (["--driver", "files", "--driver-option", "folder"], "is not KEY=VALUE"),
         (["--driver", "files", "--driver-option", "folder=x"], "rules need addresses"),
         (["--driver", "linux", "--driver-option", "lab=nowhere"], "there is no lab 'nowhere'"),
+        (["--driver", "files", "--driver-option", "folder=/proc/nowhere", "--addresses", "numbered"], "cannot write"),
         (["--driver-option", "folder=x"], "give --driver"),
         (["--reconcile-every", "0s"], "give a time above 0s"),
         (["--driver", "optical", "--driver-option", "folder=x", "--addresses", "numbered"], "has no optical switches"),
