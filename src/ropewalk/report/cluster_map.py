@@ -122,7 +122,7 @@ def _view(policy: Policy, plant: Plant, run: Timeline, room: int) -> dict[str, A
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldBands:
     """What a job held from start to end: (first band, bands, low, high) of bands that follow each other."""
 
     start_s: float
@@ -136,13 +136,13 @@ class Held:
         return [*times, number, *(value for place in self.places for value in place)]
 
 
-def held(found: Iterable[Rectangle]) -> list[Held]:
+def held(found: Iterable[Rectangle]) -> list[HeldBands]:
     """The rectangles of each stretch of a job together, in the order of their starts."""
     stretches: dict[tuple[float, int, float], list[tuple[int, int, int]]] = {}
     for one in found:
         stretches.setdefault((one.start_s, one.job, one.end_s), []).append((one.low, one.high, one.band))
     return [
-        Held(start_s, end_s, job, tuple(_over_bands(sorted(places))))
+        HeldBands(start_s, end_s, job, tuple(_over_bands(sorted(places))))
         for (start_s, job, end_s), places in sorted(stretches.items())
     ]
 
@@ -182,7 +182,7 @@ def _bands_of(plant: Plant, held: Allocation) -> list[tuple[int, int, int]]:
     return runs
 
 
-def window(found: Sequence[Held], about: Sequence[str], room: int) -> tuple[float, float, list[Held]]:
+def window(found: Sequence[HeldBands], about: Sequence[str], room: int) -> tuple[float, float, list[HeldBands]]:
     """All of them, or the first ones that, with what is said of their jobs, take no more than so many bytes."""
     if not found:
         return 0.0, 1.0, []

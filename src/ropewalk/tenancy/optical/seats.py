@@ -32,7 +32,7 @@ def wired_inside_servers(draft: FabricDraft, plant: Plant, gpus: NDArray[np.int3
 
 
 @dataclass(frozen=True, eq=False)
-class Seats:
+class WiredRanks:
     """Which job and rank is on which GPU; NICs have the first links of the fabric."""
 
     plant: Plant
@@ -41,7 +41,7 @@ class Seats:
     of_gpu: dict[int, tuple[Allocation, int]]
 
     @classmethod
-    def of(cls, plant: Plant, inside: int, jobs: Sequence[Allocation]) -> Seats:
+    def of(cls, plant: Plant, inside: int, jobs: Sequence[Allocation]) -> WiredRanks:
         return cls(plant, inside, {gpu: (job, rank) for job in jobs for rank, gpu in enumerate(job.gpus)})
 
     def links(

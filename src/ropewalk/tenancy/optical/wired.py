@@ -13,7 +13,7 @@ from ropewalk.routing import Router, Routes, single_paths, unique_pairs
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.circuits import Circuit, circuits_of, is_straight, way
 from ropewalk.tenancy.optical.plant import OpticalPlant
-from ropewalk.tenancy.optical.seats import Seats, wired_inside_servers
+from ropewalk.tenancy.optical.seats import WiredRanks, wired_inside_servers
 
 
 def wired_fabric(plant: OpticalPlant, circuits: Collection[Circuit], name: str | None = None) -> Fabric:
@@ -40,7 +40,7 @@ def circuit_router(plant: OpticalPlant, circuits: Collection[Circuit], jobs: Ite
     """
     number = {circuit: place for place, circuit in enumerate(sorted(circuits))}
     held = tuple(jobs)
-    seats = Seats.of(plant, 2 * (plant.gpus + len(number)), held)
+    seats = WiredRanks.of(plant, 2 * (plant.gpus + len(number)), held)
     circuits_of_job = {allocation.job: circuits_of(plant, allocation) for allocation in held}
 
     def link(circuit: Circuit, job: Allocation) -> int:

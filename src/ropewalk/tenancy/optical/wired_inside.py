@@ -12,7 +12,7 @@ from ropewalk.fabric import Fabric, FabricDraft
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.circuits import ends_of, shape_over_pods
 from ropewalk.tenancy.optical.pod_plant import PodOpticalPlant
-from ropewalk.tenancy.optical.seats import Seats, wired_inside_servers
+from ropewalk.tenancy.optical.seats import WiredRanks, wired_inside_servers
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class InsideWires:
     """(leaf, switch of its pod): link of the circuit up from the leaf."""
     above: int
     """Link up the first cable to a core."""
-    seats: Seats
+    seats: WiredRanks
 
     @classmethod
     def of(cls, plant: PodOpticalPlant, jobs: Sequence[Allocation]) -> InsideWires:
@@ -52,7 +52,7 @@ class InsideWires:
         above = first + 2 * len(leaf)
         server = wired_inside_servers(draft, plant, gpus)
         inside = above + 2 * int(plant.core_cables.sum(dtype=np.int64))
-        return cls(plant, draft.freeze(server=server), circuit, above, Seats.of(plant, inside, jobs))
+        return cls(plant, draft.freeze(server=server), circuit, above, WiredRanks.of(plant, inside, jobs))
 
     def links(self, src: Ints, dst: Ints) -> tuple[Ints, Ints]:
         """CSR (start, link) of flows between GPUs of one job each."""

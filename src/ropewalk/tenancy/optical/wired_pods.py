@@ -11,7 +11,7 @@ from ropewalk.arrays import Ints
 from ropewalk.fabric import Fabric, FabricDraft
 from ropewalk.tenancy.allocation import Allocation
 from ropewalk.tenancy.optical.core_plant import CoreOpticalPlant
-from ropewalk.tenancy.optical.seats import Seats, wired_inside_servers
+from ropewalk.tenancy.optical.seats import WiredRanks, wired_inside_servers
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class PodWires:
     fabric: Fabric
     circuit: dict[tuple[int, int], int]
     """(spine, switch): link of the circuit away from the spine."""
-    seats: Seats
+    seats: WiredRanks
 
     @classmethod
     def of(cls, plant: CoreOpticalPlant, jobs: Sequence[Allocation]) -> PodWires:
@@ -55,7 +55,7 @@ class PodWires:
             a, b = np.array(ends).T
             draft.add_links(a, b, plant.link_bandwidth)
         server = wired_inside_servers(draft, plant, gpus)
-        seats = Seats.of(plant, first + 2 * len(ends), jobs)
+        seats = WiredRanks.of(plant, first + 2 * len(ends), jobs)
         return cls(plant, draft.freeze(server=server), circuit, seats)
 
     def links(self, src: Ints, dst: Ints) -> tuple[Ints, Ints]:
